@@ -1,0 +1,1 @@
+"""The suite that certifies anybody's eviction policy against the contract of vLLM."""

@@ -1,0 +1,279 @@
+"""The universal laws that a single call can break, judged as the calls are made.
+
+The contract is a relation, not a function: any policy that keeps to it passes, whatever it evicts.
+The witness knows what the manager knows, who is resident and with what ref count, looks at each
+answer, and follows the policy's own choice of victims.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cachelaw.conformance.instance import Instance
+from cachelaw.reference.protocol import Call
+
+USES = ("touch", "on_store_miss", "on_request_access", "on_request_finished")
+"""Methods that report uses and change no residency."""
+
+RESIDENCY = {
+    "get": "get/no-side-effect",
+    "insert": "insert/makes-resident",
+    "remove": "remove/forgets",
+    "clear": "clear/forgets-all",
+    "mark_evictable": "marks/keep-residency",
+    "mark_non_evictable": "marks/keep-residency",
+    **dict.fromkeys(USES, "touch/keeps-residency"),
+}
+"""The clause that a call breaks if residents are not as they should be after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach(Exception):
+    """A clause is broken.
+
+    Attributes:
+        clause: the clause's name.
+        expected: what the clause demands, in words.
+        actual: what happened, in words.
+    """
+
+    clause: str
+    expected: str
+    actual: str
+
+
+class Witness:
+    """Makes the calls of a manager on one instance and judges each answer.
+
+    Args:
+        instance: the policy under test.
+        met: counts, by clause, how often its condition was met.
+        thorough: look at every key ever seen after every call, not only at those of the call.
+        may_refuse: the policy has declared that it refuses evictions at will.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        met: Counter[str],
+        *,
+        thorough: bool = False,
+        may_refuse: bool = False,
+    ) -> None:
+        self.instance = instance
+        self.met = met
+        self.refusals: list[Breach] = []
+        """Breaches of `evict/none-only-when-short`, after which a run can go on."""
+        self._thorough = thorough
+        self._may_refuse = may_refuse
+        self._ref_cnt: dict[int, int] = {}
+        self._slot: dict[int, int] = {}
+        self._known: set[int] = set()
+
+    def carry_out(self, call: Call) -> tuple[int, ...] | None:
+        """Make one call.
+
+        Returns:
+            The victims of an `evict`, None if it refused or for any other call.
+
+        Raises:
+            Breach: the call broke a clause.
+        """
+        if call.method == "set_ref_cnt":
+            self._set_ref_cnt(call)
+            return None
+        try:
+            answer = self.instance.carry_out(call)
+        except Exception as error:
+            raise Breach(
+                "call/valid-call-returns",
+                "the call returns",
+                f"it raised {type(error).__name__}: {str(error)[:200]}",
+            ) from error
+        self.met["call/valid-call-returns"] += 1
+        self._judge_arguments()
+        if call.method == "evict":
+            return self._judge_evict(answer, *call.arguments)
+        self._judge_other(call, answer)
+        return None
+
+    def _set_ref_cnt(self, call: Call) -> None:
+        """Let the manager write a ref count, after a look at what it wrote last."""
+        key, ref_cnt = call.arguments
+        self._judge_status(key)
+        self.instance.carry_out(call)
+        self._ref_cnt[key] = ref_cnt
+
+    # --- after every call ---
+
+    def _judge_arguments(self) -> None:
+        for passed, before in self.instance.passed:
+            if before:
+                self.met["call/arguments-unchanged"] += 1
+            if passed != before:
+                raise Breach(
+                    "call/arguments-unchanged",
+                    f"the {type(passed).__name__} passed still has {len(before)} keys",
+                    f"it has been changed and has {len(passed)}",
+                )
+
+    def _judge_other(self, call: Call, answer: Any) -> None:
+        method, arguments = call
+        clause = RESIDENCY[method]
+        keys: Sequence[int]
+        match method:
+            case "get":
+                self._judge_get(arguments[0], answer)
+                keys = ()
+            case "insert":
+                keys = arguments[:1]
+                self._ref_cnt[keys[0]] = -1
+                self._slot[keys[0]] = arguments[1]
+            case "remove":
+                keys = arguments[:1]
+                del self._ref_cnt[keys[0]]
+            case "clear":
+                keys = tuple(self._known)
+                self._ref_cnt.clear()
+            case "on_request_finished":
+                keys = [key for group in arguments[0] for key in group]
+            case "touch" | "on_store_miss" | "on_request_access":
+                keys = arguments[0]
+            case _:
+                keys = arguments[:1]
+        self._known.update(keys)
+        if keys:
+            self.met[clause] += 1
+        if method in USES and any(key not in self._ref_cnt for key in keys):
+            self.met["touch/absent-ignored"] += 1
+        self._judge_residents(clause, keys)
+
+    def _judge_get(self, key: int, answer: Any) -> None:
+        if key not in self._ref_cnt:
+            self.met["get/absent-is-none"] += 1
+            if answer is not None:
+                raise Breach("get/absent-is-none", f"None, since {key} is absent", repr(answer))
+            return
+        self.met["get/same-object"] += 1
+        if answer is not self.instance.chunks[key]:
+            actual = "None" if answer is None else f"another object, {answer!r}"
+            raise Breach("get/same-object", f"the object inserted under {key}", actual)
+
+    def _judge_status(self, key: int) -> None:
+        """Look whether a status is still as the manager wrote it."""
+        self.met["chunk-status/manager-writes"] += 1
+        chunk = self.instance.chunks[key]
+        slot = getattr(chunk, "chunk_id", getattr(chunk, "block_id", None))
+        if chunk.ref_cnt != self._ref_cnt[key] or slot != self._slot[key]:
+            raise Breach(
+                "chunk-status/manager-writes",
+                f"the status of {key} is as the manager left it: ref count "
+                f"{self._ref_cnt[key]}, slot {self._slot[key]}",
+                f"ref count {chunk.ref_cnt}, slot {slot}",
+            )
+
+    def _judge_residents(self, clause: str, keys: Iterable[int]) -> None:
+        """Ask `get` for the keys of a call, or for all: is resident who should be?"""
+        for key in sorted(self._known) if self._thorough else keys:
+            found = self.instance.policy.get(self.instance.codec.encode(key))
+            if key not in self._ref_cnt:
+                if found is not None:
+                    raise Breach(clause, f"{key} is absent after the call", "it is resident")
+            elif found is not self.instance.chunks[key]:
+                actual = "it is absent" if found is None else "another object is"
+                raise Breach(clause, f"{key} is still resident after the call", actual)
+
+    # --- evict ---
+
+    def _judge_evict(
+        self, answer: Any, n: int, protected: frozenset[int]
+    ) -> tuple[int, ...] | None:
+        eligible = sum(
+            ref_cnt == 0 and key not in protected for key, ref_cnt in self._ref_cnt.items()
+        )
+        if answer is None:
+            self._judge_refusal(n, protected, eligible)
+            return None
+        if n == 0:
+            self.met["evict/zero-is-empty"] += 1
+            if answer != []:
+                raise Breach("evict/zero-is-empty", "an empty list", _shown(answer))
+        victims = self._judge_victims(answer, n, protected)
+        for key in victims:
+            self._judge_status(key)
+            del self._ref_cnt[key], self.instance.chunks[key]
+        if victims:
+            self.met["evict/forgets-victims"] += 1
+            self._judge_residents("evict/forgets-victims", victims)
+        if victims and self._ref_cnt:
+            self.met["evict/keeps-others"] += 1
+            self._judge_residents("evict/keeps-others", tuple(self._ref_cnt))
+        return victims
+
+    def _judge_refusal(self, n: int, protected: frozenset[int], eligible: int) -> None:
+        if n == 0:
+            raise Breach("evict/zero-is-empty", "an empty list", "None")
+        if eligible >= n and not self._may_refuse:
+            idle = sorted(k for k, r in self._ref_cnt.items() if r == 0 and k not in protected)
+            self.refusals.append(
+                Breach(
+                    "evict/none-only-when-short",
+                    f"{n} of the idle, unprotected {_listed(idle)}",
+                    "None",
+                )
+            )
+        self.met["evict/none-changes-nothing"] += bool(self._ref_cnt)
+        self._judge_residents("evict/none-changes-nothing", tuple(self._ref_cnt))
+
+    def _judge_victims(self, answer: Any, n: int, protected: frozenset[int]) -> tuple[int, ...]:
+        met, residents = self.met, self._ref_cnt
+        met["evict/list-of-pairs"] += 1
+        if not isinstance(answer, list) or not all(
+            isinstance(entry, tuple) and len(entry) == 2 for entry in answer
+        ):
+            raise Breach("evict/list-of-pairs", "a list of (key, chunk) tuples", _shown(answer))
+
+        met["evict/exact-count"] += n > 0
+        met["evict/none-only-when-short"] += n > 0
+        decoded = [self.instance.codec.decode(made) for made, _ in answer]
+        shown = f"[{', '.join('?' if key is None else str(key) for key in decoded)}]"
+        if len(answer) != n:
+            raise Breach("evict/exact-count", f"exactly {n} victims, or None", shown)
+
+        met["evict/distinct"] += n > 1
+        if len(set(decoded)) != n:
+            raise Breach("evict/distinct", f"{n} different victims", shown)
+
+        met["evict/resident-only"] += n > 0
+        met["evict/idle-only"] += n > 0 and any(ref_cnt != 0 for ref_cnt in residents.values())
+        met["evict/protected-honoured"] += n > 0 and any(
+            residents.get(key) == 0 for key in protected
+        )
+        met["evict/same-object"] += n > 0
+        victims: list[int] = []
+        for key, (_, chunk) in zip(decoded, answer, strict=True):
+            if key is None or key not in residents:
+                raise Breach("evict/resident-only", f"residents of {_listed(residents)}", shown)
+            if residents[key] != 0:
+                state = "pending" if residents[key] < 0 else f"pinned by {residents[key]} loads"
+                raise Breach("evict/idle-only", "idle chunks", f"{shown}; {key} is {state}")
+            if key in protected:
+                raise Breach("evict/protected-honoured", f"none of {_listed(protected)}", shown)
+            if chunk is not self.instance.chunks[key]:
+                raise Breach(
+                    "evict/same-object", f"the object inserted under {key}", "another object"
+                )
+            victims.append(key)
+        return tuple(victims)
+
+
+def _listed(keys: Iterable[int]) -> str:
+    return "{" + ", ".join(str(key) for key in sorted(keys)) + "}"
+
+
+def _shown(answer: Any) -> str:
+    text = repr(answer)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,248 @@
+"""Twins: laws that no single answer can break.
+
+Some clauses say that something makes no difference: that an instance is called with iterators
+rather than lists, that an eviction was refused, that the cache was cleared before. Each is judged
+by two instances that live through the same events, one of them disturbed in the way the clause is
+about. From then on they must answer alike.
+
+A disturbance is applied as often as it can be, before every event, and hangs on the events alone,
+so that a trace on which the twins differ can be run again and made shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cachelaw.conformance.contract import Breach
+from cachelaw.conformance.instance import HOST_MANNER, Manner
+from cachelaw.conformance.lockstep import Answers, Lockstep, show_victims
+from cachelaw.conformance.subject import Subject
+from cachelaw.conformance.trace import Event, Trace, describe, rewritten
+from cachelaw.reference.protocol import Evict, RequestEnds, Reset, Touch, objection
+
+UNKNOWN = 900
+"""The first of the keys that no trace uses."""
+
+Disturb = Callable[[Lockstep], int]
+"""Disturbs a run before an event; returns how many calls that made."""
+
+
+def compare(
+    clause: str,
+    how: str,
+    plain: Lockstep,
+    disturbed: Lockstep,
+    trace: Trace,
+    disturb: Disturb = lambda run: 1,
+    rename: Callable[[Event], Event] = lambda event: event,
+) -> int:
+    """Let twins live through a trace and compare their answers.
+
+    Args:
+        clause: the clause that forbids a difference.
+        how: what is done to the disturbed twin, as reports say it: "without ...".
+        plain: the run of the twin that is left alone.
+        disturbed: the run of the other.
+        trace: what happens to both; events that no manager could issue are left out.
+        disturb: called before each event of the disturbed twin.
+        rename: what an event is for the disturbed twin.
+
+    Returns:
+        How many evictions were compared after a disturbance.
+
+    Raises:
+        Breach: the twins answered differently.
+    """
+    met = disturbances = 0
+
+    def live(event: Event) -> bool:
+        nonlocal met, disturbances
+        if objection(plain.setting, plain.state, event) is not None:
+            return True
+        disturbances += disturb(disturbed)
+        try:
+            expected = plain.step(event)
+        except Breach:
+            return False  # for other laws to judge
+        demanded = f"{_shown(expected)} to '{describe(event)}', as without {how}"
+        try:
+            answers = disturbed.step(rename(event))
+        except Breach as breach:
+            raise Breach(clause, demanded, breach.actual) from None
+        if answers != expected:
+            raise Breach(clause, demanded, _shown(answers))
+        met += bool(expected) and disturbances > 0
+        return True
+
+    if all(live(event) for event in trace.events):
+        all(live(event) for event in plain.drain())
+    return met
+
+
+def _shown(answers: Answers) -> str:
+    return " ".join(show_victims(answer) for answer in answers) or "nothing"
+
+
+# --- The twin laws -------------------------------------------------------------------------------
+
+
+def _run(subject: Subject, trace: Trace, manner: Manner = HOST_MANNER) -> Lockstep:
+    return Lockstep(subject, trace.setting, manner=manner)
+
+
+def _determinism(subject: Subject, trace: Trace) -> int:
+    return compare(
+        "determinism/same-calls-same-results",
+        "being another instance",
+        _run(subject, trace),
+        _run(subject, trace),
+        trace,
+    )
+
+
+def _equal_keys(subject: Subject, trace: Trace) -> int:
+    return compare(
+        "keys/equal-is-same",
+        "fresh objects for equal keys",
+        _run(subject, trace, Manner(fresh_keys=False)),
+        _run(subject, trace),
+        trace,
+    )
+
+
+def _iterables(subject: Subject, trace: Trace) -> int:
+    return compare(
+        "touch/any-iterable",
+        "iterators in place of lists",
+        _run(subject, trace),
+        _run(subject, trace, Manner(one_shot=True)),
+        trace,
+    )
+
+
+def _gets(subject: Subject, trace: Trace) -> int:
+    return compare(
+        "get/no-side-effect",
+        "more calls of get",
+        _run(subject, trace),
+        _run(subject, trace, Manner(extra_gets=True)),
+        trace,
+    )
+
+
+def _refusals(subject: Subject, trace: Trace) -> int:
+    def ask_too_much(run: Lockstep) -> int:
+        eligible = run.state.eligible()
+        run.step(Evict(len(eligible) + 1))
+        if eligible:
+            run.step(Evict(1, eligible))
+        return 1
+
+    return compare(
+        "evict/none-changes-nothing",
+        "evictions that were refused",
+        _run(subject, trace),
+        _run(subject, trace),
+        trace,
+        ask_too_much,
+    )
+
+
+def _zeros(subject: Subject, trace: Trace) -> int:
+    def ask_for_none(run: Lockstep) -> int:
+        run.step(Evict(0))
+        run.step(Evict(0, run.state.eligible()))
+        return 2
+
+    return compare(
+        "evict/zero-is-empty",
+        "evictions of nothing",
+        _run(subject, trace),
+        _run(subject, trace),
+        trace,
+        ask_for_none,
+    )
+
+
+def _absent(subject: Subject, trace: Trace) -> int:
+    def touch_unknown(run: Lockstep) -> int:
+        run.step(Touch((UNKNOWN, UNKNOWN + 1), "u99"))
+        return 1
+
+    return compare(
+        "touch/absent-ignored",
+        "touches of unknown keys",
+        _run(subject, trace),
+        _run(subject, trace),
+        trace,
+        touch_unknown,
+    )
+
+
+def _others(subject: Subject, trace: Trace) -> int:
+    other = _run(subject, trace)
+    left = iter(trace.events)
+
+    def drive_other(run: Lockstep) -> int:
+        for event in left:
+            shifted = _shifted(event)
+            if objection(other.setting, other.state, shifted) is None:
+                other.step(shifted)
+                return 1
+        return 0
+
+    return compare(
+        "instances/share-nothing",
+        "another instance at work",
+        _run(subject, trace),
+        _run(subject, trace),
+        trace,
+        drive_other,
+    )
+
+
+def _shifted(event: Event) -> Event:
+    """Return the event on neighbouring keys, so that instances that share would disagree."""
+    return rewritten(event, keys=lambda keys: tuple(key + 1 for key in reversed(keys)))
+
+
+def _cleared(subject: Subject, trace: Trace) -> int:
+    """One twin has lived through the whole trace before, and then been cleared."""
+    if not trace.edition.has_clear:
+        return 0
+    disturbed = _run(subject, trace)
+    for event in (*trace.events, Reset()):
+        if objection(disturbed.setting, disturbed.state, event) is None:
+            disturbed.step(event)
+    # A request that ends in the second life is a new one; others go on with their contexts.
+    ending = {event.request for event in trace.events if isinstance(event, RequestEnds)}
+
+    def second_life(event: Event) -> Event:
+        return rewritten(event, request=lambda name: f"{name}again" if name in ending else name)
+
+    return compare(
+        "clear/equals-new",
+        "an earlier life and a clear",
+        _run(subject, trace),
+        disturbed,
+        trace,
+        rename=second_life,
+    )
+
+
+TWINS: dict[str, Callable[[Subject, Trace], int]] = {
+    "determinism/same-calls-same-results": _determinism,
+    "keys/equal-is-same": _equal_keys,
+    "touch/any-iterable": _iterables,
+    "get/no-side-effect": _gets,
+    "touch/absent-ignored": _absent,
+    "evict/zero-is-empty": _zeros,
+    "evict/none-changes-nothing": _refusals,
+    "instances/share-nothing": _others,
+    "clear/equals-new": _cleared,
+}
+"""For each twin law, a run of both twins: returns how often they were compared.
+
+Raises `Breach` under that clause where the twins differ, or under another where the disturbance
+itself meets with a wrong answer.
+"""
