@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from cachelaw.conformance.contract import Breach
-from cachelaw.conformance.lockstep import Lockstep
+from cachelaw.conformance.lockstep import DIVERGED, Answers, Lockstep
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import Event, Trace
 from cachelaw.conformance.twins import TWINS
@@ -57,45 +57,82 @@ class Tally:
     events: int = 0
 
 
+class JudgedRun:
+    """A run in lockstep that collects what it finds.
+
+    Args:
+        subject: the policy under test, compared with the reference if its profile has one.
+        trace: the scope; its events are not performed.
+        tally: where to count.
+        thorough: look at every key after every call.
+    """
+
+    def __init__(
+        self, subject: Subject, trace: Trace, tally: Tally, *, thorough: bool = True
+    ) -> None:
+        self.lockstep = Lockstep(
+            subject, trace.setting, subject.profile, tally.met, thorough=thorough
+        )
+        self.found: list[Finding] = []
+        self._trace = trace
+        self._tally = tally
+        self._lived: list[Event] = []
+
+    def live(self, event: Event) -> Answers | None:
+        """Let one event happen, if a manager could issue it.
+
+        Returns:
+            The answers to its evictions; None if a clause is broken and the run is over.
+        """
+        lockstep = self.lockstep
+        if objection(lockstep.setting, lockstep.state, event) is not None:
+            return []
+        self._lived.append(event)
+        self._tally.events += 1
+        calls, refusals = lockstep.steps, len(lockstep.witness.refusals)
+        answers: Answers | None = None
+        fatal: list[Breach] = []
+        try:
+            answers = lockstep.step(event)
+        except Breach as caught:
+            fatal.append(caught)
+        self._tally.calls += lockstep.steps - calls
+        for breach in (*lockstep.witness.refusals[refusals:], *fatal):
+            trace = self._trace.with_events(self._lived)
+            self.found.append(Finding(breach.clause, trace, breach.expected, breach.actual))
+        return answers
+
+    def live_all(self) -> list[Finding]:
+        """Perform the events of the trace and then empty the cache."""
+        if all(self.live(event) is not None for event in self._trace.events):
+            self.drain()
+        return self.found
+
+    def drain(self) -> None:
+        """Empty the cache one chunk at a time, so that every order shows."""
+        all(self.live(event) is not None for event in self.lockstep.drain())
+
+
 def lockstep_experiment(
-    subject: Subject, tally: Tally | None = None, *, thorough: bool = True
+    subject: Subject, clause: str | None = None, tally: Tally | None = None
 ) -> Experiment:
     """Return the experiment that judges every call, against the reference if there is one.
 
     Args:
         subject: the policy under test.
+        clause: what a divergence from the reference breaks, if the run met its condition.
         tally: where to count; None counts nowhere.
-        thorough: look at every key after every call.
     """
 
     def run(trace: Trace) -> list[Finding]:
-        met = Counter[str]() if tally is None else tally.met
-        lockstep = Lockstep(subject, trace.setting, subject.profile, met, thorough=thorough)
-        lived: list[Event] = []
-        found: list[Finding] = []
-
-        def live(event: Event) -> bool:
-            if objection(lockstep.setting, lockstep.state, event) is not None:
-                return True
-            lived.append(event)
-            refusals = len(lockstep.witness.refusals)
-            breach: Breach | None = None
-            try:
-                lockstep.step(event)
-            except Breach as caught:
-                breach = caught
-            for refusal in lockstep.witness.refusals[refusals:]:
-                found.append(_finding(refusal, trace, lived))
-            if breach is not None:
-                found.append(_finding(breach, trace, lived))
-            return breach is None
-
-        if all(live(event) for event in trace.events):
-            all(live(event) for event in lockstep.drain())
-        if tally is not None:
-            tally.calls += lockstep.steps
-            tally.events += len(lived)
-        return found
+        counted = Tally(Counter()) if tally is None else tally
+        found = JudgedRun(subject, trace, counted).live_all()
+        if clause is None or not counted.met[clause]:
+            return found
+        return [
+            replace(finding, clause=clause) if finding.clause == DIVERGED else finding
+            for finding in found
+        ]
 
     return run
 
@@ -113,19 +150,10 @@ def twin_experiment(subject: Subject, clause: str, tally: Tally | None = None) -
         try:
             met = TWINS[clause](subject, trace)
         except Breach as breach:
-            return [_finding(breach, trace, trace.events)]
+            return [Finding(breach.clause, trace, breach.expected, breach.actual)]
         if tally is not None:
             tally.met[clause] += met
             tally.events += 2 * len(trace.events)
         return []
 
     return run
-
-
-def _finding(breach: Breach, trace: Trace, events: list[Event] | tuple[Event, ...]) -> Finding:
-    return Finding(breach.clause, trace.with_events(events), breach.expected, breach.actual)
-
-
-def named(finding: Finding, clause: str) -> Finding:
-    """Return the finding under the name of a clause."""
-    return replace(finding, clause=clause)

@@ -16,6 +16,7 @@ from cachelaw.conformance.oracle import Oracle
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import Event
 from cachelaw.reference.protocol import (
+    Call,
     Evict,
     LoadEnds,
     Setting,
@@ -59,6 +60,8 @@ class Lockstep:
         self.met: Counter[str] = Counter() if met is None else met
         self.steps = 0
         """Calls made on the policy."""
+        self.watch: list[Call] | None = None
+        """Where to note every call, None for nowhere."""
         codec = Codec(setting.group_of, fresh=manner.fresh_keys)
         self.instance = Instance(subject.build, setting, subject.status, codec, manner)
         self.witness = Witness(
@@ -82,6 +85,8 @@ class Lockstep:
             while True:
                 call = steps.send(answer)
                 self.steps += 1
+                if self.watch is not None:
+                    self.watch.append(call)
                 expected = answer
                 if self.oracle is not None:
                     self.met.update(self.oracle.met(call))

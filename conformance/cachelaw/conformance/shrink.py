@@ -35,7 +35,7 @@ from cachelaw.reference.protocol import (
 MOST_RUNS = 4_000
 """Runs of an experiment after which delta debugging stops."""
 
-MOST_TRANSITIONS = 20_000
+MOST_TRANSITIONS = 30_000
 """Events performed after which the breadth-first search gives up."""
 
 
@@ -54,7 +54,7 @@ class Shrinker:
 
     def reduce(self) -> Finding:
         """Return the finding on a trace that cannot be made shorter step by step."""
-        self._try(self.best.trace)
+        self._try(self.best.trace)  # cuts off what comes after the breach
         before: Trace | None = None
         while before != self.best.trace and self._runs < MOST_RUNS:
             before = self.best.trace
@@ -66,13 +66,13 @@ class Shrinker:
         return self.best
 
     def _try(self, trace: Trace) -> bool:
-        """Keep `trace` if it shows the same clause broken and is no longer than the best."""
+        """Keep `trace` if it shows the same clause broken and is simpler than the best."""
         if self._runs >= MOST_RUNS:
             return False
         self._runs += 1
         for found in self._experiment(trace):
             if found.clause == self.best.clause:
-                if _weight(found.trace) > _weight(self.best.trace):
+                if self._runs > 1 and _weight(found.trace) >= _weight(self.best.trace):
                     return False
                 self.best = found
                 return True
@@ -207,11 +207,16 @@ def _joined(first: Event, second: Event) -> Event | None:
 # --- Breadth first -------------------------------------------------------------------------------
 
 
-def shortest(subject: Subject, finding: Finding) -> Finding:
+def shortest(subject: Subject, finding: Finding, experiment: Experiment) -> Finding:
     """Search breadth first for a trace shorter than the finding's, at the finding's scope.
 
     The search knows the kinds of events that occur in the trace, its keys, its requests, its
     capacity and its batch sizes.
+
+    Args:
+        subject: the policy under test.
+        finding: what was found in lockstep.
+        experiment: finds it again.
 
     Returns:
         The finding on the shortest trace, marked `shortest`; the finding as it was if a state of
@@ -219,6 +224,10 @@ def shortest(subject: Subject, finding: Finding) -> Finding:
     """
     trace = finding.trace
     alphabet = tuple(_alphabet(trace))
+    # Keys that differ in nothing are given out in turn: any other trace is this one renamed.
+    interchangeable = trace.groups == 1 and not any(
+        name is not None and name[0] != "u" for name in map(request_of, trace.events)
+    )
     start = _copied(Lockstep(subject, trace.setting, subject.profile))
     if start is None:
         return finding
@@ -229,23 +238,19 @@ def shortest(subject: Subject, finding: Finding) -> Finding:
         next_layer: list[tuple[bytes, tuple[Event, ...]]] = []
         for snapshot, path in layer:
             for event in alphabet:
+                if interchangeable and not _in_turn(path, event):
+                    continue
                 run: Lockstep = pickle.loads(snapshot)
                 if objection(run.setting, run.state, event) is not None:
                     continue
                 transitions += 1
                 if transitions > MOST_TRANSITIONS:
                     return finding
-                breach = _breach(run, event)
-                if breach is not None and breach.clause == finding.clause:
-                    events = (*path, event)
-                    return Finding(
-                        finding.clause,
-                        trace.with_events(events),
-                        breach.expected,
-                        breach.actual,
-                        shortest=True,
-                    )
-                if breach is not None:
+                if _breaks(run, event):
+                    candidate = trace.with_events((*path, event))
+                    for found in experiment(candidate):
+                        if found.clause == finding.clause:
+                            return replace(found, shortest=True)
                     continue
                 after = _copied(run)
                 if after is None:
@@ -267,12 +272,22 @@ def _copied(run: Lockstep) -> bytes | None:
         return None
 
 
-def _breach(run: Lockstep, event: Event) -> Breach | None:
+def _in_turn(path: tuple[Event, ...], event: Event) -> bool:
+    """Whether each key of `event` that no earlier event names is the least such key."""
+    known = max((key for earlier in path for key in keys_of(earlier)), default=0)
+    for key in keys_of(event):
+        if key > known + 1:
+            return False
+        known = max(known, key)
+    return True
+
+
+def _breaks(run: Lockstep, event: Event) -> bool:
     try:
         run.step(event)
-    except Breach as breach:
-        return breach
-    return run.witness.refusals[-1] if run.witness.refusals else None
+    except Breach:
+        return True
+    return bool(run.witness.refusals)
 
 
 def _alphabet(trace: Trace) -> Iterator[Event]:

@@ -773,7 +773,7 @@ REUSE_FILTER = (
         "both can be read under these names.",
         source=SEED_FILTER,
         until="v0.20",
-        no_law="a signature, not a behaviour; tested on ours and on those of the releases",
+        no_law="a signature, not a behaviour; tested on our class",
     ),
     reuse(
         name="reuse-filter/lookup-counts-each-key",

@@ -1,0 +1,7 @@
+"""`python -m cachelaw.conformance` is `cachelaw`."""
+
+import sys
+
+from cachelaw.conformance.cli import main
+
+sys.exit(main())

@@ -1,0 +1,80 @@
+"""Replay: a finding once more, written down event by event for a reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cachelaw.conformance.contract import Breach
+from cachelaw.conformance.finding import Finding
+from cachelaw.conformance.lockstep import Lockstep, show_victims
+from cachelaw.conformance.subject import Subject
+from cachelaw.conformance.trace import describe
+from cachelaw.conformance.twins import TWINS
+from cachelaw.reference.protocol import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event of a counterexample.
+
+    Attributes:
+        event: what happened.
+        calls: the calls that it made on the policy, without those of `get`.
+        expected: what the last call should have answered, where that is known.
+        actual: what it answered.
+    """
+
+    event: str
+    calls: tuple[str, ...]
+    expected: str
+    actual: str
+
+
+def rows(subject: Subject, finding: Finding) -> list[Row]:
+    """Run a finding's trace again and return its events as rows, the last showing the breach."""
+    trace = finding.trace
+    profile = "contract" if finding.clause in TWINS else subject.profile
+    run = Lockstep(subject, trace.setting, profile)
+    watched: list[Call] = []
+    run.watch = watched
+    made: list[Row] = []
+    for event in trace.events:
+        watched.clear()
+        try:
+            answers = run.step(event)
+        except Breach:
+            answers = []
+        calls = tuple(_written(call) for call in watched if call.method != "get")
+        answered = " ".join(show_victims(answer) for answer in answers)
+        made.append(Row(describe(event), calls, answered, answered))
+    if made:
+        last = made[-1]
+        made[-1] = Row(last.event, last.calls, finding.expected, finding.actual)
+    return made
+
+
+def _written(call: Call) -> str:
+    """Write a call as it looks in Python, with keys as numbers."""
+    method, arguments = call
+    if method == "set_ref_cnt":
+        return f"ref_cnt of {arguments[0]} = {arguments[1]}"
+    if method == "insert":
+        return f"insert({arguments[0]})"
+    if method == "evict":
+        return f"evict({arguments[0]}, {_set(arguments[1])})"
+    if method == "on_request_finished":
+        groups, inserted, reused, _ = arguments
+        lists = ", ".join(_list(group) for group in groups)
+        return f"on_request_finished([{lists}], {_set(inserted)}, {_set(reused)})"
+    if arguments and isinstance(arguments[0], tuple):
+        return f"{method}({_list(arguments[0])})"
+    return f"{method}({', '.join(str(argument) for argument in arguments)})"
+
+
+def _list(keys: Any) -> str:
+    return "[" + ", ".join(str(key) for key in keys) + "]"
+
+
+def _set(keys: Any) -> str:
+    return "{" + ", ".join(str(key) for key in sorted(keys)) + "}" if keys else "set()"
