@@ -84,22 +84,23 @@ class Host:
         )
         self.calls: list[Call] = []
         """The calls that the last event took."""
+        self.answers: list[Victims | None] = []
+        """The answers to the evictions among them, none or one."""
 
     def happen(self, event: Event) -> list[Victims | None]:
         """Let an event happen; return the answers to the evictions that it caused."""
         assert objection(self.setting, self.books, event) is None, event
-        self.calls.clear()
-        answers: list[Victims | None] = []
+        self.calls, self.answers = [], []
         steps = perform(self.setting, self.books, event)
         answer: Victims | None = None
         try:
             while True:
                 answer = self.carry_out(steps.send(answer))
                 if self.calls[-1].method == "evict":
-                    answers.append(answer)
+                    self.answers.append(answer)
         except StopIteration as end:
             self.books = end.value
-        return answers
+        return self.answers
 
     def carry_out(self, call: Call) -> Victims | None:
         """Make one call on the policy."""

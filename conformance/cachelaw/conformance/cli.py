@@ -32,7 +32,7 @@ exit status:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         status: int = options.run(options)
     except Unusable as error:
@@ -47,13 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line; `run` of its result carries the command out."""
+    made = argparse.ArgumentParser(
         prog="cachelaw",
         description="The contract of vLLM's KV-cache eviction policies, and who keeps it.",
     )
-    parser.add_argument("--version", action="version", version=f"cachelaw {version('cachelaw')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    made.add_argument("--version", action="version", version=f"cachelaw {version('cachelaw')}")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
 
     certifying = commands.add_parser(
         "certify",
@@ -100,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     clauses.add_argument("name", nargs="?", metavar="NAME", help="such as evict/distinct")
     clauses.set_defaults(run=_clauses)
-    return parser
+    return made
 
 
 def _certify(options: argparse.Namespace) -> int:

@@ -87,7 +87,7 @@ class Witness:
             return None
         try:
             answer = self.instance.carry_out(call)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Breach(
                 "call/valid-call-returns",
                 "the call returns",

@@ -14,7 +14,6 @@ import os
 import re
 import sys
 import tempfile
-from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from cachelaw.conformance import wheels
 from cachelaw.conformance.standins import ReleaseFinder
 from cachelaw.conformance.wheels import ReleaseError, UnreachableError
+from cachelaw.reference.editions import NEWEST, edition_of_release
 
 __all__ = [
     "Release",
@@ -41,21 +41,6 @@ Announce = Callable[[str], None]
 
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)((?:a|b|rc)\d+)?(\.post\d+)?")
 
-# The first release, by major and minor number, of each edition.
-_EDITIONS = (
-    ((0, 19), "v0.19"),
-    ((0, 20), "v0.20"),
-    ((0, 22), "v0.22"),
-    ((0, 24), "v0.24"),
-    ((0, 26), "v0.26"),
-    ((0, 27), "v0.27"),
-    ((0, 30), "v0.30"),
-    ((0, 31), "v0.31"),
-    ((0, 33), "v0.33"),
-)
-_NEWEST_KNOWN = (0, 33)
-
-_FIRST_WITH_POLICIES = (0, 19)
 _FIRST_WITH_FILTER, _FIRST_WITHOUT_FILTER = (0, 18), (0, 22)
 
 
@@ -80,8 +65,8 @@ def edition_of(version: str) -> str | None:
     table counts as the newest edition; `Release.beyond_known` says so. Raises ReleaseError for
     what is not a version.
     """
-    at = bisect_right([first for first, _ in _EDITIONS], _minor(version))
-    return _EDITIONS[at - 1][1] if at else None
+    edition = edition_of_release(_normal(version))
+    return edition.name if edition else None
 
 
 def require_policies(version: str) -> None:
@@ -90,7 +75,7 @@ def require_policies(version: str) -> None:
     Raises ReleaseError for a release before 0.19.0, the first wheel with cpu/policies, and for
     what is not a version.
     """
-    if _minor(version) < _FIRST_WITH_POLICIES:
+    if edition_of(version) is None:
         raise ReleaseError(
             f"vllm {_normal(version)} has no CachePolicy: policies became a plug-in with 0.19.0; "
             "use vllm==0.19.1 or newer (its eviction lived inside LRUOffloadingManager and "
@@ -330,7 +315,7 @@ def _imported(version: str, files: _Files) -> Release:
         version=version,
         wheel_sha256=files.wheel_sha256,
         edition=edition_of(version),
-        beyond_known=_minor(version) > _NEWEST_KNOWN,
+        beyond_known=_minor(version) > NEWEST.since,
         policies=policies,
         status=_first(files, interface, ("ChunkStatus", "BlockStatus")),
         base=_first(files, interface, ("CachePolicy",)),
