@@ -178,7 +178,7 @@ class _Search:
         self._twin_laws = tuple(
             law.clause.name
             for law in laws_for(subject)
-            if law.kind == "twin" and law.excuse(subject) is None
+            if law.kind == "twin" and law.excuse(subject) is None and not subject.randomized
         )
         self._experiments: dict[str, Experiment] = {}
         self._has_reference = subject.profile in PROBES

@@ -115,7 +115,7 @@ def _certify(options: argparse.Namespace) -> int:
             profile=options.profile,
             edition=None if options.edition == "auto" else options.edition,
             declared=options.declare,
-            announce=lambda line: status.update(line),
+            announce=progress.print,
         )
         report = certify(
             subject,

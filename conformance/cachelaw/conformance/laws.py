@@ -32,7 +32,7 @@ class Law:
         edition = subject.edition.name
         if not self.clause.holds_in(edition):
             return f"no clause of edition {edition}"
-        if subject.randomized and self.kind == "twin":
+        if subject.randomized and self.kind == "twin" and self.clause.name not in ALSO_BY_CALL:
             return "needs determinism; the subject declares itself randomized"
         if subject.may_refuse and self.clause.name == "evict/none-only-when-short":
             return "the subject declares that it may refuse"
@@ -62,6 +62,14 @@ CALL_LAWS = (
     "marks/keep-residency",
 )
 """The clauses that the witness alone judges."""
+
+
+ALSO_BY_CALL = (
+    "touch/absent-ignored",
+    "evict/none-changes-nothing",
+    "evict/zero-is-empty",
+)
+"""Twin laws of which the witness judges a part, also where there can be no twins."""
 
 
 def _kind(clause: Clause) -> str | None:

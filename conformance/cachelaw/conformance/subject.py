@@ -173,7 +173,7 @@ def _found(name: str) -> Any:
 def _module(place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unusable(_import_trouble(place, error)) from error
 
 
@@ -190,12 +190,12 @@ def _module_from_file(place: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unusable(_import_trouble(place, error)) from error
     return module
 
 
-def _import_trouble(place: str, error: Exception) -> str:
+def _import_trouble(place: str, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         missing = error.name
         if missing == place or place.startswith(missing + "."):
@@ -237,13 +237,15 @@ def builder(factory: Callable[..., Any]) -> Callable[[int], Any]:
 
 
 def _fitting(name: str, build: Callable[[int], Any]) -> tuple[Edition, ...]:
-    try:
-        policy = build(2)
-    except Exception as error:
-        line = str(error).splitlines()[0] if str(error) else ""
-        raise Unusable(
-            f"{name} cannot be constructed from a capacity: {type(error).__name__}: {line[:200]}"
-        ) from error
+    for capacity in (1, 64, 2):
+        try:
+            policy = build(capacity)
+        except (Exception, SystemExit) as error:
+            line = str(error).splitlines()[0] if str(error) else ""
+            raise Unusable(
+                f"{name} cannot be constructed from the capacity {capacity}: "
+                f"{type(error).__name__}: {line[:200]}"
+            ) from error
     return tuple(edition for edition in EDITIONS if _misfit(policy, edition) is None)
 
 
