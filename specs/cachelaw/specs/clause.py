@@ -56,14 +56,14 @@ class Clause:
     @property
     def editions(self) -> str:
         """The editions that have the clause, in the two words New and Modified."""
-        said = f"New in {self.since}."
+        said = [(self.since, f"New in {self.since}.")]
         if self.modified:
-            said += f" Modified in {self.modified}."
+            said.append((self.modified.partition(":")[0], f"Modified in {self.modified}."))
         if self.until:
-            said += f" Until {self.until}."
+            said.append((self.until, f"Until {self.until}."))
         if self.again:
-            said += f" New again in {self.again}."
-        return said
+            said.append((self.again, f"New again in {self.again}."))
+        return " ".join(phrase for _, phrase in sorted(said, key=lambda item: _age(item[0])))
 
     @property
     def where(self) -> str:

@@ -163,7 +163,9 @@ def rewritten(text: str, blocks: Blocks) -> str:
     for heading, block in blocks.items():
         if heading not in done:
             places = [n for n, section in enumerate(sections) if _heading(section) == before]
-            sections.insert(places[0] + 1 if places else len(sections), _paragraphs(block))
+            place = places[0] + 1 if places else len(sections)
+            sections[place - 1] = _paragraphs(sections[place - 1].rstrip("\n"))
+            sections.insert(place, _paragraphs(block))
         before = heading
     return "".join(sections).rstrip("\n") + "\n"
 

@@ -838,7 +838,7 @@ REUSE_FILTER = (
         name="reuse-filter/counts-outlive-chunks",
         statement="Nothing but the tracker's own bound makes a count smaller: a store, an "
         "eviction or a failed store leaves it.",
-        source=f"{SEED_FILTER}; known bugs B44, B30",
+        source=f"{SEED_FILTER}; known bug B44",
         until="v0.20",
     ),
 )
