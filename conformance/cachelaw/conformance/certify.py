@@ -2,6 +2,7 @@
 
 First the directed probes, which meet every law's condition; then twins; then random programs at
 small and wide scope, as many as the budget says. What is found is made as short as it can be.
+Policies are searched here, filters in `filters/`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cachelaw.conformance import shrink
+from cachelaw.conformance.filters.search import FilterSearch
 from cachelaw.conformance.finding import (
     Experiment,
     Finding,
@@ -75,7 +78,7 @@ class Result:
     verdict: Verdict
     met: int
     note: str = ""
-    finding: Finding | None = None
+    finding: Finding[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +135,30 @@ def certify(
     """Judge a subject by every law of its profiles.
 
     Args:
-        subject: the policy.
+        subject: the policy, or the filter.
         budget: how much random search to do.
         seed: what all random choices come from.
         progress: told, now and then, what is going on.
     """
-    search = _Search(subject, budget, seed, progress)
-    search.run_probes()
-    search.run_programs()
-    search.run_twins()
+    search: _Search | FilterSearch
+    if subject.profile == "reuse-filter":
+        search = FilterSearch(subject, seed, progress)
+        search.run_probes()
+        search.run_programs(budget.programs, budget.events)
+    else:
+        search = _Search(subject, budget, seed, progress)
+        search.run_probes()
+        search.run_programs()
+        search.run_twins()
     search.shorten()
     results = tuple(_result(law, subject, search) for law in laws_for(subject))
     return Report(subject, budget, seed, results, search.tally.calls, search.tally.events)
 
 
-def _result(law: Law, subject: Subject, search: _Search) -> Result:
+def _result(law: Law, subject: Subject, search: _Search | FilterSearch) -> Result:
     name = law.clause.name
     met = search.tally.met[name]
-    finding = search.found.get(name)
+    finding: Finding[Any] | None = search.found.get(name)
     excuse = law.excuse(subject)
     if excuse is not None:
         return Result(law, Verdict.NOT_APPLICABLE, met, excuse)
@@ -157,6 +166,8 @@ def _result(law: Law, subject: Subject, search: _Search) -> Result:
         return Result(law, Verdict.VIOLATED, met, finding=finding)
     if met == 0:
         return Result(law, Verdict.UNDETERMINED, met, "its condition was never met in this run")
+    if name in search.clouded:
+        return Result(law, Verdict.UNDETERMINED, met, search.clouded[name])
     return Result(law, Verdict.HOLDS, met)
 
 
@@ -168,6 +179,8 @@ class _Search:
     ) -> None:
         self.tally = Tally(Counter())
         self.found: dict[str, Finding] = {}
+        self.clouded: dict[str, str] = {}
+        """Laws that the search leaves open, with the reason; of a policy there are none."""
         self._subject = subject
         self._budget = budget
         self._seed = seed

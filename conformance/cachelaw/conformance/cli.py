@@ -19,7 +19,9 @@ from cachelaw.conformance.verdict import EXIT_CONFORMS, EXIT_UNUSABLE, exit_stat
 from cachelaw.specs.clause import Clause
 from cachelaw.specs.registry import CLAUSES
 
-SUBJECT_HELP = "package.module:Class, path/file.py:Class, or a release: vllm==0.29.0:arc"
+SUBJECT_HELP = (
+    "package.module:Class, path/file.py:Class, or a release: vllm==0.29.0:arc, vllm==0.20.2:filter"
+)
 
 STATUS_HELP = """\
 exit status:
@@ -58,8 +60,8 @@ def parser() -> argparse.ArgumentParser:
 
     certifying = commands.add_parser(
         "certify",
-        help="judge a policy by the contract",
-        description="Judge a policy by every law of the profiles it claims.",
+        help="judge a policy, or a reuse filter, by the contract",
+        description="Judge a policy, or a reuse filter, by every law of the profiles it claims.",
         epilog=STATUS_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic
 
+from typing_extensions import TypeVar
+
+from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.lockstep import DIVERGED, Answers, Lockstep
 from cachelaw.conformance.subject import Subject
@@ -18,9 +22,12 @@ from cachelaw.conformance.trace import Event, Trace
 from cachelaw.conformance.twins import TWINS
 from cachelaw.reference.protocol import objection
 
+T = TypeVar("T", bound=AnyTrace, default=Trace)
+"""What a finding's trace is a run of: a policy, where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Generic[T]):
     """A broken clause.
 
     Attributes:
@@ -32,7 +39,7 @@ class Finding:
     """
 
     clause: str
-    trace: Trace
+    trace: T
     expected: str
     actual: str
     shortest: bool = False

@@ -2,7 +2,7 @@
 
 A law of kind `call` is judged on every call by the witness (`contract.py`), one of kind `twin` by
 two instances (`twins.py`), one of kind `refinement` by comparison with the reference
-(`oracle.py`), one of kind `filter` beside the reference filter (`filters.py`).
+(`oracle.py`), one of kind `filter` beside the reference filter (`filters/`).
 """
 
 from __future__ import annotations

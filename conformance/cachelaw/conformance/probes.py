@@ -145,6 +145,12 @@ def contract_probes(edition: Edition) -> Iterator[Probe]:
         3,
         (*stored_singly(1, 2, 3), *offered(1, 2, 4), *done(4), *evicted(1, 1, 4)),
     )
+    # A store fails, and fails again; nothing may be left that an eviction could meet with.
+    yield Probe(
+        "remove/forgets",
+        3,
+        (*stored(1), *failed_store(2), *evicted(1), *failed_store(2, 3), *stored(2), *evicted(1)),
+    )
     # A refusal with idle chunks at hand, in every place where they can be.
     yield Probe("evict/none-only-when-short", 2, (*stored(1, 2), *touched(1, 2), *evicted(2)))
     yield Probe(
@@ -188,7 +194,7 @@ def contract_probes(edition: Edition) -> Iterator[Probe]:
             "clear/forgets-all",
             4,
             (
-                *(*stored(1, 2), *offered(3), *pinned(1), *touched(1, 2), *evicted(1), Reset()),
+                *(*stored(1, 2, 4), *offered(3), *pinned(1), *touched(1, 2), *evicted(1), Reset()),
                 *(Lookup(1), Lookup(2), *stored(2, 1, by="u2"), *touched(2), *evicted(1)),
             ),
         )
@@ -206,7 +212,10 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
     """Yield the probes of LRU, those of the edition's clauses."""
     by_transfers = V024 <= edition <= V030
     three = stored_singly(1, 2, 3)
-    yield Probe("lru/oldest-leaves-first", 3, three)
+    # Touches in the order of insertion: whatever is said of either, the order is the same.
+    in_turn = (*three, *touched(1), *touched(2), *touched(3))
+    yield Probe("lru/oldest-leaves-first", 3, in_turn)
+    yield Probe("lru/oldest-leaves-first", 3, (*in_turn, *evicted(2)))
     yield Probe(
         "lru/becoming-idle-is-use" if by_transfers else "lru/insert-is-use",
         2,
@@ -215,12 +224,6 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
     yield Probe("lru/touch-is-use", 3, (*three, *touched(1)))
     yield Probe("lru/batch-tail-first", 4, (*stored_singly(1, 2, 3, 4), *touched(1, 2, 3)))
     yield Probe("lru/passed-over-keeps-place", 3, (*three, *evicted(1, 1)))
-    if not by_transfers:
-        yield Probe(
-            "lru/passed-over-keeps-place",
-            4,
-            (*stored_singly(1, 2, 3, 4), *pinned(2), *evicted(2), *unpinned(2)),
-        )
     order_of_transfers = (
         (*offered(1, by="u1"), *offered(2, by="u2"), *done(2), *done(1)),
         (*stored_singly(1, 2), *pinned(1), *unpinned(1)),
@@ -228,6 +231,12 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
     for events in order_of_transfers:
         clause = "lru/becoming-idle-is-use" if by_transfers else "lru/transfer-is-no-use"
         yield Probe(clause, 2, events)
+    if not by_transfers:
+        yield Probe(
+            "lru/passed-over-keeps-place",
+            4,
+            (*stored_singly(1, 2, 3, 4), *pinned(2), *evicted(2), *unpinned(2)),
+        )
     touch_while_busy = (
         (*three, *pinned(2), *touched(2), *touched(1), *unpinned(2)),
         (*offered(1), *offered(2), *touched(1), *done(1, 2)),
@@ -235,14 +244,33 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
     for events in touch_while_busy:
         clause = "lru/touch-of-busy-lost" if by_transfers else "lru/touch-of-busy-counts"
         yield Probe(clause, 3, events)
+    # Hundreds of uses, for clocks that wrap around or are rounded.
+    many = tuple(range(1, 17))
+    rounds = tuple(e for at in range(16) for e in touched(*many[at:], *many[:at], times=2))
+    yield Probe("lru/touch-is-use", 16, (*stored(*many), *rounds))
     if edition >= V031:
         yield Probe(
             "lru/finish-is-use", 2, (*stored(1, by="u1"), *stored(2, by="u2"), *ended("u1"))
         )
         yield Probe(
+            "lru/finish-is-use",
+            3,
+            (*stored(1, 3, by="u1"), *stored(2, by="u2"), *loaded(1, by="u3"), *ended("u3")),
+        )
+        yield Probe(
             "lru/finish-in-prefix-order",
             4,
             (*stored(0, 2, 1, 3, by="r1"), *ended("r1")),
+            groups=2,
+        )
+        # The second request knows every other position, and so none of them counts.
+        yield Probe(
+            "lru/finish-in-prefix-order",
+            8,
+            (
+                *(*stored(0, 2, 1, 3, by="r1"), *ended("r1")),
+                *(*stored(6, 5, 8, 7, by="m2"), *ended("m2")),
+            ),
             groups=2,
         )
     if edition >= V033:
@@ -280,19 +308,35 @@ def _rank_probes() -> Iterator[Probe]:
 def arc_probes(edition: Edition) -> Iterator[Probe]:
     """Yield the probes of ARC, those of the edition's clauses."""
     yield Probe("arc/oldest-of-its-list-first", 3, stored_singly(1, 2, 3))
+    yield Probe("arc/target-starts-at-zero", 4, (*stored(1, 2, 3, 4), *touched(4), *evicted(1)))
+    # T2 = 1 2, in this order for whatever reason.
+    promoted = (*stored(1, 2, 3), *touched(1), *touched(2))
+    yield Probe(
+        "arc/oldest-of-its-list-first", 3, (*promoted, *touched(1), *touched(2), *evicted(2))
+    )
     yield Probe("arc/second-use-promotes", 3, (*stored(1, 2), *touched(1), *stored(3)))
-    yield Probe("arc/use-renews-t2", 3, (*stored(1, 2, 3), *touched(1), *touched(2), *touched(1)))
+    yield Probe("arc/second-use-promotes", 3, promoted)
+    yield Probe("arc/use-renews-t2", 3, (*promoted, *touched(1)))
     yield Probe(
         "arc/pending-stays-in-t1",
         3,
         (*offered(1), *stored(2), *touched(1), *done(1), *stored(3)),
     )
     yield Probe("arc/batch-tail-first", 3, (*stored(1, 2, 3), *touched(1, 2)))
-    yield Probe("arc/target-starts-at-zero", 4, (*stored(1, 2, 3, 4), *touched(4), *evicted(1)))
-    # T1 = 1 (busy), T2 = 2.
-    yield Probe("arc/falls-back-to-t2", 2, (*stored(1, 2), *touched(2), *pinned(1), *evicted(1)))
+    # T1 = 1 (busy), T2 = 2 3.
+    yield Probe(
+        "arc/falls-back-to-t2",
+        3,
+        (*stored(1, 2, 3), *touched(2), *touched(3), *pinned(1), *evicted(1)),
+    )
+    # T1 = 1 2 3 4, of which 1 is busy.
+    yield Probe(
+        "arc/oldest-of-its-list-first", 4, (*stored(1, 2, 3, 4), *pinned(1), *evicted(1, 2))
+    )
+    if edition < V030:
+        yield Probe("arc/no-fallback-to-t1", 4, _below_target_without_t2())
     yield from _target_probes(edition)
-    yield from _ghost_probes()
+    yield from _ghost_probes(edition)
     if edition >= V022:
         yield Probe(
             "arc/clear-forgets-all",
@@ -306,41 +350,50 @@ def arc_probes(edition: Edition) -> Iterator[Probe]:
         yield from _request_probes()
 
 
+def _below_target_without_t2() -> Events:
+    """T1 = 3 4, T2 empty, B1 = 1 2, target 3, and a victim is asked for."""
+    return (*stored(1, 2, 3, 4), *evicted(2), *touched(1), *touched(2), *touched(1), *evicted(1))
+
+
 def _target_probes(edition: Edition) -> Iterator[Probe]:
     """Who gives the victim, and how far a ghost hit moves the target."""
-    # T1 = 2 3, T2 = 4, B1 = 1; three hits raise the target to 3.
-    raised = (*stored(1, 2, 3, 4), *touched(4), *evicted(1), *touched(1, times=3))
-    yield Probe("arc/b1-hit-raises-target", 4, (*raised, *evicted(1)))
-    yield Probe("arc/touch-adapts", 4, (*raised, *stored(5), *evicted(1)))
+    # T1 = 4, T2 = 5, B1 = 1 2 3; a hit of each raises the target to 3.
+    buried = (*stored(1, 2, 3, 4, 5), *touched(5), *(e for _ in range(3) for e in evicted(1)))
+    raised = (*buried, *touched(1), *touched(2), *touched(3))
+    yield Probe("arc/b1-hit-raises-target", 5, (*raised, *evicted(1)))
+    # T1 = 4 6 and the same target.
+    yield Probe("arc/touch-adapts", 5, (*raised, *stored(6), *evicted(1)))
+    if edition >= V031:
+        yield from _miss_probes()
+    # T1 = 3 4, T2 = 5, B1 = 1 2; three hits of 1 alone raise the target to 3.
+    yield Probe(
+        "arc/ghost-hit-renews",
+        5,
+        (*stored(1, 2, 3, 4, 5), *touched(5), *evicted(2), *touched(1, times=3), *evicted(1)),
+    )
     # T1 = 2, T2 = 4 3, B1 = 1.
     split = (*stored(1, 2, 3, 4), *touched(4), *touched(3), *evicted(1))
     yield Probe("arc/t1-gives-at-target", 4, (*split, *touched(1), *evicted(1)))
     yield Probe("arc/t2-gives-below-target", 4, (*split, *touched(1, times=2), *evicted(1)))
-    yield Probe(
-        "arc/falls-back-to-t1" if edition >= V030 else "arc/no-fallback-to-t1",
-        4,
-        (*stored(1, 2, 3, 4), *evicted(2), *touched(1), *touched(2), *touched(1), *evicted(1)),
-    )
-    yield Probe(
-        "arc/b2-hit-lowers-target",
-        4,
-        (*split, *touched(1, times=2), *evicted(1), *touched(4), *evicted(1)),
-    )
+    if edition >= V030:
+        yield Probe("arc/falls-back-to-t1", 4, _below_target_without_t2())
+        # T1 = 3 4 5, T2 = 6, B1 = 1 2, target 4: T2 gives one victim and then T1 the others.
+        yield Probe(
+            "arc/oldest-of-its-list-first",
+            6,
+            (
+                *(*stored(1, 2, 3, 4, 5, 6), *touched(6), *evicted(2)),
+                *(*touched(1), *touched(2), *touched(1), *touched(2), *evicted(3)),
+            ),
+        )
+    # Target 2, then B2 = 4 and its hit lowers the target to 1.
+    lowered = (*split, *touched(1, times=2), *evicted(1), *touched(4))
+    yield Probe("arc/b2-hit-lowers-target", 4, (*lowered, *evicted(1)))
     # T1 = 2 3, T2 = 5 4, B1 = 1, target 2.
     even = (*stored(1, 2, 3, 4, 5), *touched(5), *touched(4), *evicted(1), *touched(1, times=2))
     yield Probe("arc/size-counts-busy-chunks", 5, (*even, *pinned(2), *evicted(1)))
     yield Probe("arc/each-victim-anew", 5, (*even, *evicted(2)))
-    # T1 = 3, T2 = 5 4, B1 = 1 2, B2 = 8 7 6: a hit in B1 is worth 3/2.
-    uneven = (
-        *(*stored(1, 2, 3, 4, 5, 6, 7, 8), *(t for k in (8, 7, 6, 5, 4) for t in touched(k))),
-        *(*pinned(1, 2, 3), *evicted(3), *unpinned(1, 2, 3), *evicted(2)),
-    )
-    yield Probe(
-        "arc/step-is-ratio-of-ghosts",
-        8,
-        (*uneven, *stored(9), *touched(1), *touched(2), *evicted(1)),
-    )
-    yield Probe("arc/target-rounded-in-comparison", 8, (*uneven, *touched(1), *evicted(1)))
+    yield from _step_probes()
     # Six hits in B1 leave the target at 3, from where two hits in B2 bring it to 1.
     yield Probe(
         "arc/target-bounded",
@@ -362,7 +415,29 @@ def _target_probes(edition: Edition) -> Iterator[Probe]:
     )
 
 
-def _ghost_probes() -> Iterator[Probe]:
+def _step_probes() -> Iterator[Probe]:
+    """How far one hit moves the target."""
+    # T1 = 3, T2 = 5 4, B1 = 1 2, B2 = 8 7 6: a hit in B1 is worth 3/2.
+    uneven = (
+        *(*stored(1, 2, 3, 4, 5, 6, 7, 8), *(t for k in (8, 7, 6, 5, 4) for t in touched(k))),
+        *(*pinned(1, 2, 3), *evicted(3), *unpinned(1, 2, 3), *evicted(2)),
+    )
+    clause = "arc/step-is-ratio-of-ghosts"
+    # Two hits are worth 3, more than T1 = 3 9 and no more than T1 = 3 9 10.
+    two_hits = (*touched(1), *touched(2), *evicted(1))
+    yield Probe(clause, 8, (*uneven, *stored(9), *two_hits))
+    yield Probe(clause, 8, (*uneven, *stored(9, 10), *two_hits))
+    # T1 = 3, T2 = 4, B1 = 1 2, B2 = 5, target 3: a hit in B2 is worth 2, one in B1 is worth 1.
+    lopsided = (
+        *(*stored(1, 2, 3, 4, 5), *touched(5), *touched(4), *evicted(2)),
+        *(*touched(1), *touched(2), *touched(1), *evicted(1)),
+    )
+    yield Probe(clause, 5, (*lopsided, *touched(5), *evicted(1)))
+    yield Probe(clause, 5, (*lopsided, *touched(5), *touched(1), *evicted(1)))
+    yield Probe("arc/target-rounded-in-comparison", 8, (*uneven, *touched(1), *evicted(1)))
+
+
+def _ghost_probes(edition: Edition) -> Iterator[Probe]:
     """Who becomes a ghost, for how long, and what ends it."""
     # Both victims of a batch are ghosts: two hits raise the target above T1 = 3.
     yield Probe(
@@ -386,23 +461,57 @@ def _ghost_probes() -> Iterator[Probe]:
             *(*touched(1, times=2), *evicted(1)),
         ),
     )
-    # Capacity 2: the third ghost pushes out the oldest, and a hit makes a ghost the newest.
-    after = (*stored(4, 5, by="u2"), *touched(5), *evicted(1))
+    # T1 = 2, T2 = 3, B1 = 1, B2 = 4 and a target of 2 or 3, when 4 comes back and goes.
+    yield Probe(
+        "arc/insert-takes-ghost",
+        4,
+        (
+            *(*stored(1, 2, 3, 4), *touched(4), *touched(3), *evicted(1), *touched(1, times=3)),
+            *(*evicted(1), *failed_store(4, by="u2"), *touched(4, times=2), *evicted(1)),
+        ),
+    )
+    yield from _trimming_probes(edition)
+
+
+def _trimming_probes(edition: Edition) -> Iterator[Probe]:
+    """Capacity 2: the third ghost pushes out the oldest, and a hit makes a ghost the newest."""
+    clause = "arc/ghosts-trimmed-to-capacity"
+    # T1 = 6, T2 = 7: which of them leaves tells whether the target was moved before.
+    asked = (*stored(6, 7, by="u2"), *touched(7), *evicted(1))
     turns = tuple(e for key in (1, 2, 3) for e in (*stored(key), *evicted(1)))
-    yield Probe("arc/ghosts-trimmed-to-capacity", 2, (*turns, *touched(1, times=2), *after))
-    yield Probe("arc/ghosts-trimmed-to-capacity", 2, (*turns, *touched(2, times=2), *after))
+    yield Probe(clause, 2, (*turns, *touched(1, times=2), *asked))
+    yield Probe(clause, 2, (*turns, *touched(2, times=2), *asked))
+    batches = (*stored(1, 2), *evicted(2), *stored(3, 4), *evicted(2))
+    yield Probe(clause, 2, (*batches, *touched(2, times=2), *asked))
+    # The same of B2, with a target of 2 that hits in B2 would lower.
+    hot_turns = tuple(e for k in (1, 2, 3) for e in (*stored(k), *touched(k), *evicted(1)))
+    target_2 = (*stored(4), *evicted(1), *touched(4, times=2))
+    yield Probe(clause, 2, (*hot_turns, *target_2, *touched(1, times=2), *asked))
+    yield Probe(clause, 2, (*hot_turns, *target_2, *touched(2, times=2), *asked))
+    # B1 is as long as the cache is large, however large T1 is.
+    yield Probe(
+        clause,
+        4,
+        (
+            *(*stored(1, 2, 3, 4), *evicted(4), *stored(5), *evicted(1), *stored(6, 7, 8)),
+            *(*touched(8), *evicted(1), *touched(3, times=3), *evicted(1)),
+        ),
+    )
+    renewed = (*touched(1), *stored(3), *evicted(1), *touched(1))
+    yield Probe("arc/ghost-hit-renews", 2, (*stored(1, 2), *evicted(2), *renewed, *asked))
+    hot_renewed = (*touched(1), *stored(3), *touched(3), *evicted(1))
     yield Probe(
         "arc/ghost-hit-renews",
         2,
         (
-            *(*stored(1, 2), *evicted(2), *touched(1), *stored(3), *evicted(1), *touched(1)),
-            *after,
+            *(*stored(1, 2), *touched(1), *touched(2), *evicted(2), *hot_renewed),
+            *(*target_2, *touched(1, times=2), *asked),
         ),
     )
 
 
-def _request_probes() -> Iterator[Probe]:
-    """What a request's misses and its end do."""
+def _miss_probes() -> Iterator[Probe]:
+    """What it does to the target that a ghost is offered."""
     # T2 = 4 3, B1 = 1 2; the offer of both raises the target to 2, then T1 = 1.
     yield Probe(
         "arc/miss-adapts",
@@ -412,6 +521,19 @@ def _request_probes() -> Iterator[Probe]:
             *(*offered(1, 2, by="u2"), *done(1), *failed(2), *evicted(1)),
         ),
     )
+    # T1 = 2, T2 = 4 3, B1 = 1; the offer raises the target to 1 and no further.
+    yield Probe(
+        "arc/miss-adapts",
+        4,
+        (
+            *(*stored(1, 2, 3, 4), *touched(4), *touched(3), *evicted(1)),
+            *(*failed_store(1, by="u2"), *evicted(1)),
+        ),
+    )
+
+
+def _request_probes() -> Iterator[Probe]:
+    """What a request's end does."""
     yield Probe(
         "arc/store-is-not-reuse",
         3,
@@ -440,8 +562,27 @@ def _request_probes() -> Iterator[Probe]:
             *ended("u1"),
         ),
     )
+    # Besides, u1 has read 1, which is a ghost when u1 ends: T1 = 2 4, T2 = 5, B1 = 1 3, target 1.
+    yield Probe(
+        "arc/merely-seen-stays",
+        3,
+        (
+            *(*stored_singly(1, 3, 5, by="u8"), *loaded(1, by="u1"), *touched(5)),
+            *(*pinned(1, 3, 5), *offered(2, by="u1"), *unpinned(1, 3, 5), *evicted(2)),
+            *(*stored(2, by="u2"), *stored(4, by="u3"), *touched(3), *ended("u1"), *evicted(2)),
+        ),
+    )
     yield Probe(
         "arc/finish-in-prefix-order", 4, (*stored(0, 2, 1, 3, by="r1"), *ended("r1")), groups=2
+    )
+    yield Probe(
+        "arc/finish-in-prefix-order",
+        8,
+        (
+            *(*stored(0, 2, 1, 3, by="r1"), *ended("r1")),
+            *(*stored(6, 5, 8, 7, by="m2"), *ended("m2")),
+        ),
+        groups=2,
     )
 
 
@@ -468,6 +609,17 @@ def twin_probes(edition: Edition) -> Iterator[Probe]:
             *(*touched(1, times=2), *evicted(1), *touched(2), *stored(5, by="u2")),
             *(*touched(1), *stored(6, by="u2"), *touched(6), *evicted(2)),
             *(*touched(4, 5), *stored(1, 7, by="u3"), *touched(2), *evicted(1)),
+        ),
+    )
+
+    # Uses that a clear has to make forgotten: what was used, and what was used by running requests.
+    yield Probe(
+        "clear/equals-new",
+        4,
+        (
+            *(*stored_singly(1, 2, 3), *evicted(1), *stored(4, by="r2"), *stored(5, by="u3")),
+            *(*stored_singly(1, 2, 3, by="u4"), *touched(1, 2), *touched(1), *stored(6, by="r2")),
+            *(*evicted(1), *touched(6, 4)),
         ),
     )
 

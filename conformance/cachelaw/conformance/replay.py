@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.contract import Breach
-from cachelaw.conformance.finding import Finding
+from cachelaw.conformance.filters.search import FilterRun
+from cachelaw.conformance.filters.trace import FilterTrace, describe_call
+from cachelaw.conformance.finding import Finding, Tally
 from cachelaw.conformance.lockstep import Lockstep, show_victims
 from cachelaw.conformance.subject import Subject
-from cachelaw.conformance.trace import describe
+from cachelaw.conformance.trace import REQUEST_KINDS, Trace, describe, request_of
 from cachelaw.conformance.twins import TWINS
 from cachelaw.reference.protocol import Call
 
@@ -20,7 +24,8 @@ class Row:
 
     Attributes:
         event: what happened.
-        calls: the calls that it made on the policy, without those of `get`.
+        calls: the calls that it made on the policy, without those of `get`; or what reached the
+            backing of a filter.
         expected: what the last call should have answered, where that is known.
         actual: what it answered.
     """
@@ -31,8 +36,38 @@ class Row:
     actual: str
 
 
-def rows(subject: Subject, finding: Finding) -> list[Row]:
+def scope(trace: AnyTrace) -> list[str]:
+    """Return lines that say at which scope a trace runs."""
+    if isinstance(trace, FilterTrace):
+        return [
+            f"store_threshold {trace.store_threshold}, max_tracker_size {trace.max_tracker_size}"
+        ]
+    assert isinstance(trace, Trace)
+    line = f"capacity {trace.capacity}"
+    if trace.groups > 1:
+        line += f", {trace.groups} groups: key k is in group k mod {trace.groups}"
+    kinds = {name[0]: name for name in map(request_of, trace.events) if name is not None}
+    return [line, *(f"request {kinds[k]} {REQUEST_KINDS[k]}" for k in sorted(set(kinds) - {"u"}))]
+
+
+def calls_heading(trace: AnyTrace) -> str:
+    """Say what the calls of a trace's rows are."""
+    return "reaches the backing" if isinstance(trace, FilterTrace) else "calls on the policy"
+
+
+def rows(subject: Subject, finding: Finding[Any]) -> list[Row]:
     """Run a finding's trace again and return its events as rows, the last showing the breach."""
+    if isinstance(finding.trace, FilterTrace):
+        made = _rows_of_filter(subject, finding.trace)
+    else:
+        made = _rows_of_policy(subject, finding)
+    if made:
+        last = made[-1]
+        made[-1] = Row(last.event, last.calls, finding.expected, finding.actual)
+    return made
+
+
+def _rows_of_policy(subject: Subject, finding: Finding) -> list[Row]:
     trace = finding.trace
     profile = "contract" if finding.clause in TWINS else subject.profile
     run = Lockstep(subject, trace.setting, profile)
@@ -48,9 +83,17 @@ def rows(subject: Subject, finding: Finding) -> list[Row]:
         calls = tuple(_written(call) for call in watched if call.method != "get")
         answered = " ".join(show_victims(answer) for answer in answers)
         made.append(Row(describe(event), calls, answered, answered))
-    if made:
-        last = made[-1]
-        made[-1] = Row(last.event, last.calls, finding.expected, finding.actual)
+    return made
+
+
+def _rows_of_filter(subject: Subject, trace: FilterTrace) -> list[Row]:
+    if not trace.events:
+        return [Row("construction", (), "", "")]
+    run = FilterRun(subject, trace, Tally(Counter()))
+    made: list[Row] = []
+    for event in trace.events:
+        run.live(event)
+        made.append(Row(describe_call(trace, event), run.given, run.answered, run.answered))
     return made
 
 

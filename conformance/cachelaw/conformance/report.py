@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cachelaw.conformance.certify import Report, Result
-from cachelaw.conformance.replay import rows
-from cachelaw.conformance.trace import REQUEST_KINDS, request_of
+from cachelaw.conformance.replay import calls_heading, rows, scope
 from cachelaw.conformance.twins import TWINS
 from cachelaw.conformance.verdict import Verdict, exit_status
 
@@ -158,16 +157,10 @@ def _show_violation(report: Report, result: Result, console: Console) -> None:
     console.print(Text.assemble(("VIOLATED ", STYLES[Verdict.VIOLATED]), (clause.name, "bold")))
     console.print(Text(f"  {clause.statement}"))
     console.print()
-    trace = finding.trace
-    scope = f"  capacity {trace.capacity}"
-    if trace.groups > 1:
-        scope += f", {trace.groups} groups: key k is in group k mod {trace.groups}"
-    console.print(Text(scope))
-    kinds = {name[0]: name for name in map(request_of, trace.events) if name is not None}
-    for kind in sorted(set(kinds) - {"u"}):
-        console.print(Text(f"  request {kinds[kind]} {REQUEST_KINDS[kind]}"))
+    for line in scope(finding.trace):
+        console.print(Text(f"  {line}"))
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "event", "calls on the policy", "answer"):
+    for heading in ("", "event", calls_heading(finding.trace), "answer"):
         table.add_column(heading, overflow="fold")
     shown = rows(report.subject, finding)
     for number, row in enumerate(shown, 1):
@@ -190,6 +183,8 @@ def _show_violation(report: Report, result: Result, console: Console) -> None:
 def _how_short(report: Report, result: Result) -> str:
     assert result.finding is not None
     count = len(result.finding.trace.events)
+    if count == 0:
+        return "the construction alone shows it"
     events = "1 event" if count == 1 else f"{count} events"
     if result.finding.shortest:
         return f"{events}: a breadth-first search at this scope found no shorter trace"

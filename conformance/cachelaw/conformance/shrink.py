@@ -9,10 +9,13 @@ that there is none.
 from __future__ import annotations
 
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
+from typing import Generic, TypeVar
 
+from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.finding import Experiment, Finding
 from cachelaw.conformance.lockstep import Lockstep
@@ -39,40 +42,47 @@ MOST_TRANSITIONS = 30_000
 """Events performed after which the breadth-first search gives up."""
 
 
-class Shrinker:
-    """Makes one finding shorter.
+T = TypeVar("T", bound=AnyTrace)
+
+
+class Reducer(ABC, Generic[T]):
+    """Makes one finding shorter by delta debugging, whatever its trace is a run of.
 
     Args:
         experiment: finds it again.
         finding: what was found.
     """
 
-    def __init__(self, experiment: Experiment, finding: Finding) -> None:
+    def __init__(self, experiment: Callable[[T], list[Finding[T]]], finding: Finding[T]) -> None:
         self._experiment = experiment
         self._runs = 0
         self.best = finding
 
-    def reduce(self) -> Finding:
+    def reduce(self) -> Finding[T]:
         """Return the finding on a trace that cannot be made shorter step by step."""
         self._try(self.best.trace)  # cuts off what comes after the breach
-        before: Trace | None = None
+        before: T | None = None
         while before != self.best.trace and self._runs < MOST_RUNS:
             before = self.best.trace
-            self._without_events()
-            self._without_keys()
-            self._merged()
-            self._at_smaller_scope()
-            self._with_plain_names()
+            self._simplify()
         return self.best
 
-    def _try(self, trace: Trace) -> bool:
+    @abstractmethod
+    def _simplify(self) -> None:
+        """Try every way to make the best trace simpler, once."""
+
+    @abstractmethod
+    def _weight(self, trace: T) -> tuple[int, ...]:
+        """Return what is to become small, the most important first."""
+
+    def _try(self, trace: T) -> bool:
         """Keep `trace` if it shows the same clause broken and is simpler than the best."""
         if self._runs >= MOST_RUNS:
             return False
         self._runs += 1
         for found in self._experiment(trace):
             if found.clause == self.best.clause:
-                if self._runs > 1 and _weight(found.trace) >= _weight(self.best.trace):
+                if self._runs > 1 and self._weight(found.trace) >= self._weight(self.best.trace):
                     return False
                 self.best = found
                 return True
@@ -87,6 +97,30 @@ class Shrinker:
                 if not self._try(self.best.trace.with_events(events[:at] + events[at + size :])):
                     at += size
             size //= 2
+
+
+class Shrinker(Reducer[Trace]):
+    """Makes a finding on a policy shorter."""
+
+    def _simplify(self) -> None:
+        self._without_events()
+        self._without_keys()
+        self._merged()
+        self._at_smaller_scope()
+        self._with_plain_names()
+
+    def _weight(self, trace: Trace) -> tuple[int, ...]:
+        """Return events, keys named, scope, numbers asked for, names."""
+        return (
+            len(trace.events),
+            sum(len(tuple(keys_of(event))) for event in trace.events),
+            trace.capacity,
+            trace.groups,
+            sum(event.n for event in trace.events if isinstance(event, Evict)),
+            len({request_of(event) for event in trace.events}),
+            sum(key for event in trace.events for key in keys_of(event)),
+            sum(_plainness(request_of(event)) for event in trace.events),
+        )
 
     def _without_keys(self) -> None:
         for key in self.best.trace.keys:
@@ -162,20 +196,6 @@ class Shrinker:
         events = self.best.trace.events
         put = () if event is None else (event,)
         return self._try(self.best.trace.with_events((*events[:at], *put, *events[at + 1 :])))
-
-
-def _weight(trace: Trace) -> tuple[int, ...]:
-    """What is to become small: events, keys named, numbers asked for, scope, names."""
-    return (
-        len(trace.events),
-        sum(len(tuple(keys_of(event))) for event in trace.events),
-        trace.capacity,
-        trace.groups,
-        sum(event.n for event in trace.events if isinstance(event, Evict)),
-        len({request_of(event) for event in trace.events}),
-        sum(key for event in trace.events for key in keys_of(event)),
-        sum(_plainness(request_of(event)) for event in trace.events),
-    )
 
 
 def _plainness(name: str | None) -> int:

@@ -1,7 +1,9 @@
 """Subjects: whatever is to be certified, found by name and brought into one form.
 
 A subject is written `package.module:Name`, `path/file.py:Name` or `vllm==0.29.0:arc`, where Name
-is a class, or any factory that takes the capacity. No base class is needed.
+is a class, or any factory that takes the capacity. A reuse filter takes a backing manager,
+`store_threshold` and `max_tracker_size` instead, and is called `filter` in a release. No base class
+is needed.
 """
 
 from __future__ import annotations
@@ -12,13 +14,18 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cachelaw.conformance import releases
+from cachelaw.conformance.filters.backing import backing_for
+from cachelaw.conformance.filters.trace import METHODS, WITH_CONTEXT, FilterTrace
+from cachelaw.conformance.filters.v021 import FilterV021
+from cachelaw.conformance.instance import PlainCodec
 from cachelaw.reference.chunk import BlockStatus, ChunkStatus
-from cachelaw.reference.editions import EDITIONS, Edition, edition_named
+from cachelaw.reference.editions import EDITIONS, V019, V020, Edition, edition_named
 
 PROFILES = ("contract", "lru", "arc", "reuse-filter")
 
@@ -29,11 +36,12 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A policy that can be built and driven.
+    """A policy, or a reuse filter, that can be built and driven.
 
     Attributes:
         name: as the user wrote it.
-        build: makes an instance from a capacity.
+        build: makes an instance from a capacity; of a filter, from the backing and, by name,
+            `store_threshold` and `max_tracker_size`.
         status: makes the status objects that its host would insert.
         edition: the contract that it is judged by.
         fits: every edition whose host could drive it.
@@ -43,7 +51,7 @@ class Subject:
     """
 
     name: str
-    build: Callable[[int], Any]
+    build: Callable[..., Any]
     status: Callable[[int], Any]
     edition: Edition
     fits: tuple[Edition, ...]
@@ -64,7 +72,8 @@ def resolve(
 
     Args:
         name: as described in this module.
-        profile: what to judge it as; None takes the release's policy or what the class declares.
+        profile: what to judge it as; None takes the release's policy or what the class declares,
+            or `reuse-filter` for a class that has the methods of a manager and no policy's.
         edition: the contract to judge it by; None takes the release's, what the class declares,
             or the newest whose host could drive it.
         declared: `randomized` or `may_refuse`, besides what the class declares.
@@ -77,9 +86,13 @@ def resolve(
         return _from_release(name, profile, edition, frozenset(declared), announce)
     factory = _found(name)
     said = _declarations(factory, frozenset(declared), name)
-    profile = profile or str(said.get("profile", "contract"))
+    usual = "reuse-filter" if _looks_like_filter(factory) else "contract"
+    profile = profile or str(said.get("profile", usual))
     if profile not in PROFILES:
         raise Unusable(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
+    if profile == "reuse-filter":
+        given = edition or said.get("edition")
+        return _filter(name, factory, _edition(str(given)) if given else None)
     build = builder(factory)
     fits = _fitting(name, build)
     wanted = edition or said.get("edition")
@@ -119,16 +132,26 @@ def _from_release(
 ) -> Subject:
     release_name, _, policy = name.partition(":")
     version = release_name.partition("==")[2]
+    if (policy == "filter") != (profile == "reuse-filter") and profile is not None:
+        raise Unusable(f"{name} cannot be judged as {profile}: leave out the profile")
     try:
-        releases.require_policies(version)
-        if policy not in ("lru", "arc"):
+        if policy == "filter":
+            releases.require_filter(version)
+        else:
+            releases.require_policies(version)
+        if policy not in ("lru", "arc", "filter"):
             raise Unusable(
                 f"{name}: say which policy of the release, vllm=={version}:lru or "
-                f"vllm=={version}:arc"
+                f"vllm=={version}:arc (or, up to 0.21, vllm=={version}:filter)"
             )
         release = releases.load(version, announce=announce)
     except releases.ReleaseError as error:
         raise Unusable(str(error)) from None
+    if policy == "filter":
+        if release.filter is None:
+            raise Unusable(f"the filter of vllm {version} cannot be imported by this Python")
+        # vLLM 0.18 has no edition, but its filter has the form of v0.19.
+        return _filter(name, release.filter, _edition(edition or release.edition or V019.name))
     found = release.policies.get(policy)
     if found is None or release.edition is None or release.status is None:
         raise Unusable(f"vllm {version} has no policy {policy}")
@@ -209,7 +232,8 @@ def _suggestion(module: ModuleType) -> str:
     classes = [
         name
         for name, value in vars(module).items()
-        if inspect.isclass(value) and callable(getattr(value, "evict", None))
+        if inspect.isclass(value)
+        and (callable(getattr(value, "evict", None)) or _looks_like_filter(value))
     ]
     return f"; it has {', '.join(sorted(classes))}" if classes else ""
 
@@ -267,8 +291,12 @@ def host_calls(edition: Edition) -> dict[str, int]:
 
 def _misfit(policy: Any, edition: Edition) -> str | None:
     """Say why a host of `edition` could not drive `policy`, None if it could."""
-    for method, count in host_calls(edition).items():
-        bound = getattr(policy, method, None)
+    return _mismatch(policy, edition, host_calls(edition))
+
+
+def _mismatch(driven: Any, edition: Edition, calls: Mapping[str, int]) -> str | None:
+    for method, count in calls.items():
+        bound = getattr(driven, method, None)
         if not callable(bound):
             return f"it has no method {method}"
         try:
@@ -280,3 +308,67 @@ def _misfit(policy: Any, edition: Edition) -> str | None:
         except ValueError:
             continue  # a compiled method that has no signature to look at
     return None
+
+
+# --- Filters ---
+
+
+def _looks_like_filter(factory: Any) -> bool:
+    """Say whether something is a class with the methods of a manager and not those of a policy."""
+    return (
+        inspect.isclass(factory)
+        and all(callable(getattr(factory, name, None)) for name in ("lookup", "prepare_store"))
+        and not hasattr(factory, "evict")
+    )
+
+
+def _filter(name: str, factory: Callable[..., Any], wanted: Edition | None) -> Subject:
+    """Return a reuse filter as a subject.
+
+    Raises:
+        Unusable: it cannot be made, has no form that a host drives, or not the one of `wanted`.
+    """
+    every_call = dict.fromkeys(METHODS, 1) | {"take_events": 0, "complete_store": 2}
+    with_contexts = every_call | dict.fromkeys(WITH_CONTEXT, 2)
+    everywhere = with_contexts | {"touch": 2, "complete_load": 2, "complete_store": 3}
+    builds: dict[Edition, Callable[..., Any]] = {}
+    misfits: dict[Edition, str] = {}
+    for edition, calls, build in (
+        (V019, every_call, factory),
+        (V020, with_contexts, factory),
+        (V020, everywhere, partial(FilterV021, factory)),
+    ):
+        if edition not in builds:
+            misfit = _misfit_of_filter(name, build, edition, calls)
+            if misfit is None:
+                builds[edition] = build
+            else:
+                misfits.setdefault(edition, misfit)
+    if wanted not in (None, V019, V020):
+        raise Unusable(f"{name}: there is no filter in {wanted}; it is of v0.19 or v0.20")
+    if not builds:
+        raise Unusable(f"{name} has no form of the filter: {'; '.join(misfits.values())}")
+    chosen = wanted or max(builds)
+    if chosen not in builds:
+        raise Unusable(f"{name} does not fit {chosen}: {misfits[chosen]}")
+    return Subject(name, builds[chosen], BlockStatus, chosen, tuple(builds), "reuse-filter")
+
+
+def _misfit_of_filter(
+    name: str, build: Callable[..., Any], edition: Edition, calls: Mapping[str, int]
+) -> str | None:
+    """Say why a host of `edition` that makes these calls could not drive a filter."""
+    # Threshold and size are such that nobody turns them away who checks his arguments wrongly.
+    trace = FilterTrace(edition, store_threshold=3, max_tracker_size=8)
+    backing = backing_for(trace, PlainCodec())
+    try:
+        made = build(
+            backing, store_threshold=trace.store_threshold, max_tracker_size=trace.max_tracker_size
+        )
+    except Exception as error:
+        line = str(error).splitlines()[0] if str(error) else ""
+        raise Unusable(
+            f"{name} cannot be constructed from a backing manager, store_threshold and "
+            f"max_tracker_size: {type(error).__name__}: {line[:200]}"
+        ) from error
+    return _mismatch(made.filter if isinstance(made, FilterV021) else made, edition, calls)

@@ -136,7 +136,10 @@ class OffloadingManagerV019(OffloadingManager, ABC):
 
 
 class OffloadingManagerV020(OffloadingManager, ABC):
-    """The manager's interface of vLLM 0.20 and 0.21: one key a lookup, and a context."""
+    """The manager's interface of vLLM 0.20: one key a lookup, and a context.
+
+    In 0.21 `touch` and the completions take the context too; policies are driven as before.
+    """
 
     @abstractmethod
     def lookup(self, key: OffloadKey, req_context: ReqContext) -> bool | None:

@@ -1,0 +1,1 @@
+"""The reuse filter on trial: its traces, its scripted backing, its probes and its search."""
