@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PORTIONS = ("specs", "reference", "conformance", "fast")
+OTHERS = ("tests", "proofs")
 PLANTED = "def planted() -> int:\n    return 'no int'\n"
 
 
@@ -21,8 +22,9 @@ def test_mypy_sees_a_planted_error_in_each_portion(tmp_path: Path) -> None:
             tmp_path / portion,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-    (tmp_path / "tests").mkdir()
-    places.append("tests/test_planted.py")
+    for folder in OTHERS:
+        (tmp_path / folder).mkdir()
+        places.append(f"{folder}/planted.py")
     for place in places:
         (tmp_path / place).write_text(PLANTED, encoding="utf-8")
     ran = subprocess.run(

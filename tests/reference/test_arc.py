@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachelaw.reference.arc import ArcState
+from cachelaw.reference.arc import ArcState, evict
 from cachelaw.reference.editions import EDITIONS, V030, V031, Edition
 from cachelaw.specs.registry import CLAUSES
 
@@ -524,6 +524,13 @@ def test_falls_back_to_t1_part_way(host: type[Host], edition: Edition) -> None:
     aimed(cache, 4, t1=(1, 2, 3), t2=(4, 5))
     assert cache.evict(4) == (4, 5, 1, 2)
     expect(cache, 4.0, t1=(3,), b1=(90, 1, 2), b2=(4, 5))
+
+
+def test_the_core_falls_back_unless_it_is_told_not_to() -> None:
+    state = ArcState(4, 3.0, ("a", "b"))
+    idle = dict.fromkeys("ab", 0).__getitem__
+    assert evict(state, 1, (), idle) == (ArcState(4, 3.0, ("b",), (), ("a",)), ("a",))
+    assert evict(state, 1, (), idle, falls_back_to_t1=False) == (state, None)
 
 
 @having("arc/no-fallback-to-t1")

@@ -26,6 +26,7 @@ from cachelaw.reference.editions import (
     V033,
     Edition,
 )
+from cachelaw.reference.lru import EvictableOrder, RankedOrder
 from cachelaw.reference.protocol import RequestEnds, objection
 
 if TYPE_CHECKING:
@@ -110,6 +111,16 @@ def b01(cache: Host) -> Any:
     return cache.evict(1)
 
 
+def b01_six_events(cache: Host) -> Any:
+    cache.store(1)
+    cache.offer(2)
+    assert cache.evict(1) == (1,)
+    cache.touch(1)
+    cache.touch(1)
+    cache.succeed(2)
+    return cache.evict(1)
+
+
 def b01_part_way(cache: Host) -> Any:
     cache.store(1, 2, 3, 4, 5, 6)
     cache.touch(6)
@@ -121,10 +132,12 @@ def b01_part_way(cache: Host) -> Any:
 
 
 def b01_manager(cache: Host) -> Any:
-    full(cache, 1, 2, 3, 4, by="a")
-    full(cache, 5, 6, by="b")
+    cache.store(1, 2, 3, 4, by="a")
+    cache.store(5, 6, by="b")
     for request, keys in (("c", (1, 2)), ("d", (3, 4)), ("e", (5, 6))):
-        full(cache, *keys, by=request)
+        cache.store(*keys, by=request)
+        cache.finish(request)
+    assert (cache.state.target, lists(cache)) == (4.0, ((4, 3, 6, 5), ()))
     cache.load(5, by="f")
     return cache.offer(7, by="g")
 
@@ -325,7 +338,9 @@ def b14_failed_stores(cache: Host) -> Any:
 def size(cache: Host) -> int:
     """Return how many keys LRU keeps."""
     state = cache.state
-    return len(state) if isinstance(state, tuple) else len(getattr(state, "entries", state))
+    if isinstance(state, EvictableOrder):
+        return len(state.resident | set(state.idle))
+    return len(state.entries if isinstance(state, RankedOrder) else state)
 
 
 # --- B. What the manager asks for ----------------------------------------------------------------
@@ -601,8 +616,9 @@ def b75(cache: Host) -> Any:
 
 BUGS = (
     Bug("B01", (ARC,), 4, b01, (3,), (V019, V027, None)),
+    Bug("B01 six events", (ARC,), 2, b01_six_events, (2,), (V019, V027, None)),
     Bug("B01 part way", (ARC,), 6, b01_part_way, (6, 3, 4), (V019, V027, None)),
-    Bug("B01 through a manager", (ARC,), 4, b01_manager, (4,), (V019, V027, None)),
+    Bug("B01 through a manager", (ARC,), 4, b01_manager, (4,), since=V031),
     Bug("B01 full and idle", (ARC,), 8, b01_full_and_idle, (40, 41), (V019, V027, None)),
     Bug("B02", (ARC,), 40, b02, tuple(range(20))),
     Bug("B03", BOTH, 3, b03, ({1, 2, 3}, True, 0)),

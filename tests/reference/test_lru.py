@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachelaw.reference.editions import EDITIONS, V024, V031, V033, Edition
-from cachelaw.reference.lru import EvictableOrder, RankedOrder
+from cachelaw.reference.lru import EvictableOrder, RankedOrder, evictable_insert
 from cachelaw.specs.registry import CLAUSES
 
 if TYPE_CHECKING:
@@ -535,6 +535,15 @@ def test_each_clear_voids_anew(host: type[Host], edition: Edition) -> None:
 
 def test_every_clause_is_here() -> None:
     assert {name for name in CLAUSES if name.startswith("lru/")} == COVERED
+
+
+def test_an_idle_chunk_that_is_inserted_takes_the_last_place() -> None:
+    """No manager inserts one; the core of v0.24 to v0.30 has an answer all the same, the seed's."""
+    before = EvictableOrder(frozenset("ab"), ("a",))
+    pending = EvictableOrder(frozenset("abc"), ("a",))
+    assert evictable_insert(before, "c", -1) == pending
+    assert evictable_insert(before, "c", 1) == pending
+    assert evictable_insert(before, "c", 0) == EvictableOrder(frozenset("abc"), ("a", "c"))
 
 
 # --- Random runs ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -706,11 +707,22 @@ def test_a_request_from_before_a_reset_does_not_end(edition: Edition) -> None:
     books.calls(RequestEnds("v"))
     books.calls(Reset())
     for name in ("r", "t"):
-        assert books.objection(RequestEnds(name)) == f"request {name} began before the last reset"
+        assert (
+            books.objection(RequestEnds(name)) == f"request {name} did nothing since the last reset"
+        )
     assert books.objection(RequestEnds("v")) == "request v has ended"
     # One that begins now does.
     books.store("b", by="w")
     assert books.calls(RequestEnds("w")) == finished(("b",), "b", "", by="w")
+
+
+@WITH_HOOKS
+def test_a_request_that_goes_on_after_a_reset_ends_with_what_it_did_since(edition: Edition) -> None:
+    books = Books(edition, 3)
+    books.store("a")
+    books.calls(Reset())
+    books.store("b")
+    assert books.calls(RequestEnds("r")) == finished(("b",), "b", "")
 
 
 # --- Objections ----------------------------------------------------------------------------------
@@ -831,6 +843,40 @@ def test_requests_are_booked_only_where_policies_hear_of_them(edition: Edition) 
     books.load("a")
     books.calls(Touch(("a",), "t"))
     assert set(books.state.requests) == ({"r", "t"} if edition.has_request_hooks else set())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Lookup("a"),
+        LoadStarts(("a",), "r"),
+        LoadEnds(("a",)),
+        StoreOffered(("a",), "r"),
+        StoreSucceeds(("a",)),
+        StoreFails(("a",)),
+        Touch(("a",), "r"),
+        RequestEnds("r"),
+        Reset(),
+        Evict(1, frozenset("a")),
+        Setting(EDITIONS[0], 2),
+        Request(("a",)),
+        State({}, (0,), {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_events_and_books_are_values(value: Any) -> None:
+    assert value == replace(value)
+    for field in type(value).__dataclass_fields__:
+        with pytest.raises(AttributeError):
+            setattr(value, field, None)
+    if not isinstance(value, State):  # its mappings are dicts, which nobody may change
+        assert hash(value) == hash(replace(value))
+
+
+def test_by_default_there_is_one_group_and_no_position() -> None:
+    setting: Setting[str] = Setting(EDITIONS[-1], 3)
+    assert setting.group_of("a") == 0
+    assert setting.position_of("r", "a") is None
 
 
 # --- Random runs ---------------------------------------------------------------------------------

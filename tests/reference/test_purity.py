@@ -14,9 +14,9 @@ import pytest
 import cachelaw.reference.policy
 from cachelaw.reference import arc, lru
 from cachelaw.reference.arc import ArcState
-from cachelaw.reference.editions import EDITIONS, V024, V030, V031, V033, Edition
+from cachelaw.reference.cores import World, all_cores, core_of
+from cachelaw.reference.editions import EDITIONS, V033, Edition
 from cachelaw.reference.lru import EvictableOrder, RankedOrder, RequestRank
-from cachelaw.reference.order import by_position
 from cachelaw.reference.protocol import Call
 
 if TYPE_CHECKING:
@@ -157,140 +157,32 @@ def test_a_state_that_was_left_behind_does_not_change(
 # --- The classes add nothing to the core ---------------------------------------------------------
 
 
-class Core:
+class Pure:
     """The core of one policy, driven by the calls of the protocol without any class.
 
     Args:
-        host: where edition, groups and positions are taken from.
+        cache: where edition, capacity, groups and positions are taken from.
         policy: `lru` or `arc`.
     """
 
-    def __init__(self, host: Host, policy: str) -> None:
-        self.setting, self.policy = host.setting, policy
+    def __init__(self, cache: Host, policy: str) -> None:
+        self.core = core_of(policy, cache.edition)
+        self.state = self.core.start(cache.setting.capacity)
+        self.position_of = cache.setting.position_of
         self.counts: dict[int, int] = {}
         self.memories: dict[str, RequestRank | None] = {}
-        self.state: Any = ArcState(host.setting.capacity)
-        if policy == "lru":
-            self.state = self.new_lru()
-
-    def new_lru(self) -> Any:
-        """Return the first state of LRU in this edition."""
-        if self.setting.edition >= V033:
-            return RankedOrder()
-        return EvictableOrder() if V024 <= self.setting.edition < V031 else ()
-
-    def ordered(self, groups: tuple[tuple[int, ...], ...], request: str) -> list[int]:
-        """Return the request order."""
-        keys = [key for group in groups for key in group]
-        return by_position(keys, lambda key: self.setting.position_of(request, key))
 
     def carry_out(self, call: Call) -> tuple[int, ...] | None:
         """Make one call; return the victims of an evict."""
-        match call:
-            case Call("set_ref_cnt", (key, ref_cnt)):
-                self.counts[key] = ref_cnt
-                return None
-            case Call("insert", (key, _, _)):
-                self.counts[key] = -1
-        if self.policy == "arc":
-            return self.arc(call)
-        if isinstance(self.state, RankedOrder):
-            return self.ranked(call)
-        if isinstance(self.state, EvictableOrder):
-            return self.evictable(call)
-        return self.one_list(call)
-
-    def arc(self, call: Call) -> tuple[int, ...] | None:
-        victims: tuple[int, ...] | None = None
-        hooks = self.setting.edition.has_request_hooks
-        match call:
-            case Call("insert", (key, _, _)):
-                self.state = arc.insert(self.state, key)
-            case Call("remove", (key,)):
-                self.state = arc.remove(self.state, key)
-            case Call("touch", (keys, _)):
-                self.state = arc.touch(self.state, keys, self.counts.__getitem__)
-            case Call("on_store_miss", (keys, _)) if hooks:
-                self.state = arc.store_miss(self.state, keys)
-            case Call("on_request_finished", (groups, inserted, reused, request)) if hooks:
-                keys = self.ordered(groups, request)
-                self.state = arc.finish(self.state, keys, inserted, reused)
-            case Call("evict", (n, protected)):
-                self.state, victims = arc.evict(
-                    self.state,
-                    n,
-                    protected,
-                    self.counts.__getitem__,
-                    falls_back_to_t1=self.setting.edition >= V030,
-                )
-            case Call("clear", ()):
-                self.state = arc.clear(self.state)
-        return victims
-
-    def one_list(self, call: Call) -> tuple[int, ...] | None:
-        victims: tuple[int, ...] | None = None
-        match call:
-            case Call("insert", (key, _, _)):
-                self.state = lru.list_insert(self.state, key)
-            case Call("remove", (key,)):
-                self.state = lru.list_remove(self.state, key)
-            case Call("touch" | "on_store_miss", (keys, _)):
-                self.state = lru.list_touch(self.state, keys)
-            case Call("on_request_finished", (groups, _, _, request)):
-                self.state = lru.list_touch(self.state, self.ordered(groups, request))
-            case Call("evict", (n, protected)):
-                self.state, victims = lru.list_evict(
-                    self.state, n, protected, self.counts.__getitem__
-                )
-            case Call("clear", ()):
-                self.state = ()
-        return victims
-
-    def evictable(self, call: Call) -> tuple[int, ...] | None:
-        victims: tuple[int, ...] | None = None
-        match call:
-            case Call("insert", (key, _, _)):
-                self.state = lru.evictable_insert(self.state, key, self.counts[key])
-            case Call("remove", (key,)):
-                self.state = lru.evictable_remove(self.state, key)
-            case Call("touch", (keys, _)):
-                self.state = lru.evictable_touch(self.state, keys)
-            case Call("mark_evictable", (key,)):
-                self.state = lru.evictable_mark(self.state, key)
-            case Call("mark_non_evictable", (key,)):
-                self.state = lru.evictable_unmark(self.state, key)
-            case Call("evict", (n, protected)):
-                self.state, victims = lru.evictable_evict(self.state, n, protected)
-            case Call("clear", ()):
-                self.state = EvictableOrder()
-        return victims
-
-    def ranked(self, call: Call) -> tuple[int, ...] | None:
-        victims: tuple[int, ...] | None = None
-        at = self.setting.position_of
-        match call:
-            case Call("insert", (key, _, request)):
-                self.state, self.memories[request] = lru.ranked_insert(
-                    self.state, key, at(request, key), self.memories.get(request)
-                )
-            case Call("remove", (key,)):
-                self.state = lru.ranked_remove(self.state, key)
-            case Call("touch" | "on_store_miss", (keys, _)):
-                self.state = lru.ranked_touch(self.state, keys)
-            case Call("on_request_access", (keys, request)):
-                self.state, self.memories[request] = lru.ranked_access(
-                    self.state,
-                    [(key, at(request, key)) for key in keys],
-                    self.memories.get(request),
-                )
-            case Call("on_request_finished", (groups, _, _, request)):
-                self.state = lru.ranked_touch(self.state, self.ordered(groups, request))
-            case Call("evict", (n, protected)):
-                self.state, victims = lru.ranked_evict(
-                    self.state, n, protected, self.counts.__getitem__
-                )
-            case Call("clear", ()):
-                self.state = lru.ranked_clear(self.state)
+        method, arguments = call
+        if method == "set_ref_cnt":
+            self.counts[arguments[0]] = arguments[1]
+        if method == "insert":
+            self.counts[arguments[0]] = -1
+        has_request = method in ("insert", "touch") or method.startswith("on_")
+        request = arguments[-1] if has_request else ""
+        world = World(self.counts.__getitem__, self.position_of, self.memories.get(request))
+        self.state, victims, self.memories[request] = self.core.apply(self.state, call, world)
         return victims
 
 
@@ -303,7 +195,7 @@ def test_the_class_equals_the_core(
     evicted = 0
     for seed in range(6):
         cache = host.of_layout(edition, policy, capacity=1 + 2 * seed, groups=groups)
-        core = Core(cache, policy)
+        core = Pure(cache, policy)
         for event in cache.at_random(seed, 120):
             answers = []
             for call in cache.calls:
@@ -367,6 +259,13 @@ def test_instances_share_nothing(host: type[Host], edition: Edition, policy: str
         watched.happen(event)
         assert watched.answers == alone.answers
         assert watched.state == alone.state
+
+
+def test_there_is_a_core_for_every_policy_of_every_edition() -> None:
+    found = [(core.profile, core.edition) for core in all_cores()]
+    assert sorted(found) == [(policy, e) for policy in ("arc", "lru") for e in EDITIONS]
+    with pytest.raises(ValueError, match="'fifo'"):
+        core_of("fifo", V033)
 
 
 # --- Nothing but the standard library ------------------------------------------------------------

@@ -192,7 +192,8 @@ class Request(Generic[K]):
         reused: keys it found ready and had not stored itself.
         missed: keys whose miss was reported to the policy.
         ended: whether `on_request_finished` was called.
-        outdated: whether it began before the last reset; then it never ends.
+        outdated: whether it began before the last reset and has read or offered nothing since;
+            then no policy hears of its end.
     """
 
     seen: tuple[K, ...] = ()
@@ -269,7 +270,7 @@ def objection(setting: Setting[K], state: State[K], event: Event[K]) -> str | No
             if ending.ended:
                 return f"request {event.request} has ended"
             if ending.outdated:
-                return f"request {event.request} began before the last reset"
+                return f"request {event.request} did nothing since the last reset"
         case Reset():
             if not setting.edition.has_clear:
                 return f"no manager of {setting.edition} can be reset"
@@ -364,7 +365,9 @@ def _store_offered(setting: Setting[K], state: State[K], event: StoreOffered[K])
         if new_misses:
             yield Call("on_store_miss", (new_misses, event.request))
         state = _with_request(
-            state, event.request, replace(request, missed=request.missed | set(new_misses))
+            state,
+            event.request,
+            replace(request, missed=request.missed | set(new_misses), outdated=False),
         )
         observed = tuple(key for key in event.keys if key not in pending)
         ready = tuple(key for key in observed if key in state.chunks)
@@ -459,7 +462,8 @@ def _record(
         yield Call("on_request_access", (new, name))
     # Reading what the request stored itself is no reuse.
     found = request.reused.union(key for key in reused if key not in request.inserted)
-    return _with_request(state, name, replace(request, seen=request.seen + new, reused=found))
+    request = replace(request, seen=request.seen + new, reused=found, outdated=False)
+    return _with_request(state, name, request)
 
 
 def _with_request(state: State[K], name: str, request: Request[K]) -> State[K]:

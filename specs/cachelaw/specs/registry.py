@@ -364,8 +364,8 @@ CACHE_POLICY = (
     host(
         name="caller/finishes-once",
         statement="`on_request_finished` is called once, when the request ends, also if it saw "
-        "nothing; keys in it may meanwhile have been evicted, refused or never stored. A request "
-        "that began before a reset is never finished.",
+        "nothing; keys in it may meanwhile have been evicted, refused or never stored. Of one that "
+        "began before a reset, the call tells what it did since; if nothing, there is no call.",
         source=f"{SEED_BASE}; {MANAGERS}",
         since="v0.31",
     ),
