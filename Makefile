@@ -9,7 +9,7 @@ PINS := $(patsubst %,-c %,$(wildcard constraints/$(PY).txt))
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check deep prove specs clean
+.PHONY: help demo test lint check deep explore prove specs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 10
@@ -34,6 +34,9 @@ check: $(VENV)/installed-dev ## the tests alone
 
 deep: $(VENV)/installed-dev ## the tests that are too long for every run
 	$(BIN)/pytest -m deep
+
+explore: $(VENV)/installed ## every state of the reference at small scope, with counts
+	$(BIN)/cachelaw explore
 
 prove: $(VENV)/installed-dev ## the proofs: contracts over all paths, theorems for every capacity
 	$(BIN)/python -m proofs

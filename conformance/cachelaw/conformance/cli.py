@@ -1,4 +1,4 @@
-"""The command line: `cachelaw certify`, `cachelaw clauses`."""
+"""The command line: `cachelaw certify`, `cachelaw clauses`, `cachelaw explore`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cachelaw.conformance import report as reports
 from cachelaw.conformance.certify import BUDGETS, certify
+from cachelaw.conformance.explore.command import add_explore
 from cachelaw.conformance.laws import LAWS
 from cachelaw.conformance.subject import PROFILES, Unusable, resolve
 from cachelaw.conformance.verdict import EXIT_CONFORMS, EXIT_UNUSABLE, exit_status
@@ -103,6 +104,8 @@ def parser() -> argparse.ArgumentParser:
     )
     clauses.add_argument("name", nargs="?", metavar="NAME", help="such as evict/distinct")
     clauses.set_defaults(run=_clauses)
+
+    add_explore(commands)
     return made
 
 
