@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cachelaw.conformance import shrink
+from cachelaw.conformance import processes, shrink
 from cachelaw.conformance.filters.search import FilterSearch
 from cachelaw.conformance.finding import (
     Experiment,
@@ -27,7 +27,7 @@ from cachelaw.conformance.generate import Program
 from cachelaw.conformance.laws import Law, laws_for
 from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.probes import PROBES, contract_probes, twin_probes
-from cachelaw.conformance.subject import Subject
+from cachelaw.conformance.subject import Subject, Unusable
 from cachelaw.conformance.trace import Event, Trace
 from cachelaw.conformance.verdict import Verdict, overall
 
@@ -57,6 +57,9 @@ BUDGETS = {
 
 ENOUGH_DIVERGENCES = 3
 """Random programs that may diverge from the reference before the search for more stops."""
+
+OTHER_PROCESSES = 4
+"""Random programs that are run in other processes besides the probes."""
 
 SMALL_SCOPE = (1, 2, 3, 4)
 WIDE_SCOPE = (5, 6, 8, 12, 16, 24, 32, 64)
@@ -92,6 +95,7 @@ class Report:
         results: one for each law, in the order of the registry.
         calls: calls made on the subject in lockstep.
         events: events performed.
+        found: the violated clauses in the order in which they were found.
     """
 
     subject: Subject
@@ -100,6 +104,7 @@ class Report:
     results: tuple[Result, ...]
     calls: int
     events: int
+    found: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -108,22 +113,30 @@ class Report:
 
     @property
     def violations(self) -> tuple[Result, ...]:
-        """The violated laws, the one that explains most first."""
-        found = [result for result in self.results if result.verdict is Verdict.VIOLATED]
-        return tuple(sorted(found, key=_rank))
+        """The violated laws, the one that says most first.
+
+        Violations that are likely to cause others stand first, then those of the contract in the
+        order of the registry, then those of the policy in the order in which they were found,
+        which is from the basic to the specific.
+        """
+        broken = [result for result in self.results if result.verdict is Verdict.VIOLATED]
+        return tuple(sorted(broken, key=self._rank))
+
+    def _rank(self, result: Result) -> tuple[int, int]:
+        name = result.law.clause.name
+        if name in EXPLAIN_OTHERS:
+            return 0, EXPLAIN_OTHERS.index(name)
+        if result.law.kind == "refinement":
+            return 2, self.found.index(name)
+        return 1, 0
 
 
 EXPLAIN_OTHERS = (
-    "keys/equal-is-same",
-    "instances/share-nothing",
     "determinism/same-calls-same-results",
+    "instances/share-nothing",
+    "keys/equal-is-same",
 )
-"""Violations that are likely to cause others, and so are named first."""
-
-
-def _rank(result: Result) -> int:
-    name = result.law.clause.name
-    return EXPLAIN_OTHERS.index(name) if name in EXPLAIN_OTHERS else len(EXPLAIN_OTHERS)
+"""Violations that are likely to cause others."""
 
 
 def certify(
@@ -150,9 +163,11 @@ def certify(
         search.run_probes()
         search.run_programs()
         search.run_twins()
+        search.run_processes()
     search.shorten()
     results = tuple(_result(law, subject, search) for law in laws_for(subject))
-    return Report(subject, budget, seed, results, search.tally.calls, search.tally.events)
+    tally = search.tally
+    return Report(subject, budget, seed, results, tally.calls, tally.events, tuple(search.found))
 
 
 def _result(law: Law, subject: Subject, search: _Search | FilterSearch) -> Result:
@@ -164,10 +179,10 @@ def _result(law: Law, subject: Subject, search: _Search | FilterSearch) -> Resul
         return Result(law, Verdict.NOT_APPLICABLE, met, excuse)
     if finding is not None:
         return Result(law, Verdict.VIOLATED, met, finding=finding)
-    if met == 0:
-        return Result(law, Verdict.UNDETERMINED, met, "its condition was never met in this run")
     if name in search.clouded:
         return Result(law, Verdict.UNDETERMINED, met, search.clouded[name])
+    if met == 0:
+        return Result(law, Verdict.UNDETERMINED, met, "its condition was never met in this run")
     return Result(law, Verdict.HOLDS, met)
 
 
@@ -180,7 +195,7 @@ class _Search:
         self.tally = Tally(Counter())
         self.found: dict[str, Finding] = {}
         self.clouded: dict[str, str] = {}
-        """Laws that the search leaves open, with the reason; of a policy there are none."""
+        """Laws that the search leaves open, with the reason."""
         self._subject = subject
         self._budget = budget
         self._seed = seed
@@ -238,11 +253,15 @@ class _Search:
         clauses = list(dict.fromkeys(probe.clause for probe in probes))
         return next((name for name in reversed(clauses) if met[name]), clauses[0])
 
-    def _keep(self, finding: Finding, experiment: Experiment) -> None:
-        """Keep the first finding of each clause, with the experiment that finds it again."""
+    def _keep(self, finding: Finding, experiment: Experiment | None) -> None:
+        """Keep the first finding of each clause, with the experiment that finds it again.
+
+        Without one, the finding is as short as it gets.
+        """
         if finding.clause in self._applicable and finding.clause not in self.found:
             self.found[finding.clause] = finding
-            self._experiments[finding.clause] = experiment
+            if experiment is not None:
+                self._experiments[finding.clause] = experiment
 
     # --- random programs ---
 
@@ -268,6 +287,24 @@ class _Search:
             run = JudgedRun(contract, trace, Tally(Counter()), thorough=False)
             self._run_twins_on(trace.with_events(_drive(run, rng, self._budget.events)))
 
+    def run_processes(self) -> None:
+        """Run the probes of the twins, and some random programs, in other processes."""
+        if self._subject.randomized:
+            return
+        self._progress("other processes")
+        edition = self._subject.edition
+        traces = [probe.trace(edition) for probe in twin_probes(edition)]
+        for number in range(OTHER_PROCESSES):
+            rng, trace = self._scope(-1000 - number)
+            contract = replace(self._subject, profile="contract")
+            run = JudgedRun(contract, trace, Tally(Counter()), thorough=False)
+            traces.append(trace.with_events(_drive(run, rng, self._budget.events)))
+        try:
+            for finding in processes.judge(self._subject, traces, self.tally):
+                self._keep(finding, None)
+        except Unusable as error:
+            self.clouded.update(dict.fromkeys(processes.PROCESS_LAWS, str(error)))
+
     def _run_twins_on(self, trace: Trace) -> None:
         for clause in self._twin_laws:
             for finding in twin_experiment(self._subject, clause, self.tally)(trace):
@@ -284,7 +321,8 @@ class _Search:
 
     def shorten(self) -> None:
         """Make every finding as short as it can be."""
-        for clause, finding in self.found.items():
+        for clause in self._experiments:
+            finding = self.found[clause]
             self._progress(f"shortening the trace for {clause}")
             short = shrink.Shrinker(self._experiments[clause], finding).reduce()
             if clause not in self._twin_laws:

@@ -7,6 +7,7 @@ answer, and follows the policy's own choice of victims.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -85,16 +86,15 @@ class Witness:
         if call.method == "set_ref_cnt":
             self._set_ref_cnt(call)
             return None
+        leaving = self._leaving(call)
         try:
             answer = self.instance.carry_out(call)
         except (Exception, SystemExit) as error:
-            raise Breach(
-                "call/valid-call-returns",
-                "the call returns",
-                f"it raised {type(error).__name__}: {str(error)[:200]}",
-            ) from error
+            raise _raised(error) from error
         self.met["call/valid-call-returns"] += 1
         self._judge_arguments()
+        for key, chunk in leaving:
+            self._judge_status(key, chunk)
         if call.method == "evict":
             return self._judge_evict(answer, *call.arguments)
         self._judge_other(call, answer)
@@ -103,9 +103,16 @@ class Witness:
     def _set_ref_cnt(self, call: Call) -> None:
         """Let the manager write a ref count, after a look at what it wrote last."""
         key, ref_cnt = call.arguments
-        self._judge_status(key)
+        self._judge_status(key, self.instance.chunks[key])
         self.instance.carry_out(call)
         self._ref_cnt[key] = ref_cnt
+
+    def _leaving(self, call: Call) -> list[tuple[int, Any]]:
+        """Return the chunks that a call takes out of the cache, other than by eviction."""
+        chunks = self.instance.chunks
+        if call.method == "remove":
+            return [(call.arguments[0], chunks[call.arguments[0]])]
+        return list(chunks.items()) if call.method == "clear" else []
 
     # --- after every call ---
 
@@ -155,17 +162,16 @@ class Witness:
         if key not in self._ref_cnt:
             self.met["get/absent-is-none"] += 1
             if answer is not None:
-                raise Breach("get/absent-is-none", f"None, since {key} is absent", repr(answer))
+                actual = f"an object of type {type(answer).__name__}"
+                raise Breach("get/absent-is-none", f"None, since {key} is absent", actual)
             return
         self.met["get/same-object"] += 1
         if answer is not self.instance.chunks[key]:
-            actual = "None" if answer is None else f"another object, {answer!r}"
-            raise Breach("get/same-object", f"the object inserted under {key}", actual)
+            raise _another(key, answer)
 
-    def _judge_status(self, key: int) -> None:
+    def _judge_status(self, key: int, chunk: Any) -> None:
         """Look whether a status is still as the manager wrote it."""
         self.met["chunk-status/manager-writes"] += 1
-        chunk = self.instance.chunks[key]
         slot = getattr(chunk, "chunk_id", getattr(chunk, "block_id", None))
         if chunk.ref_cnt != self._ref_cnt[key] or slot != self._slot[key]:
             raise Breach(
@@ -177,14 +183,21 @@ class Witness:
 
     def _judge_residents(self, clause: str, keys: Iterable[int]) -> None:
         """Ask `get` for the keys of a call, or for all: is resident who should be?"""
-        for key in sorted(self._known) if self._thorough else keys:
-            found = self.instance.policy.get(self.instance.codec.encode(key))
+        self._judge_residency(clause, sorted(self._known) if self._thorough else keys)
+
+    def _judge_residency(self, clause: str, keys: Iterable[int]) -> None:
+        for key in keys:
+            try:
+                found = self.instance.policy.get(self.instance.codec.encode(key))
+            except (Exception, SystemExit) as error:
+                raise _raised(error) from error
             if key not in self._ref_cnt:
                 if found is not None:
                     raise Breach(clause, f"{key} is absent after the call", "it is resident")
+            elif found is None:
+                raise Breach(clause, f"{key} is still resident after the call", "it is absent")
             elif found is not self.instance.chunks[key]:
-                actual = "it is absent" if found is None else "another object is"
-                raise Breach(clause, f"{key} is still resident after the call", actual)
+                raise _another(key, found)
 
     # --- evict ---
 
@@ -203,14 +216,14 @@ class Witness:
                 raise Breach("evict/zero-is-empty", "an empty list", _shown(answer))
         victims = self._judge_victims(answer, n, protected)
         for key in victims:
-            self._judge_status(key)
+            self._judge_status(key, self.instance.chunks[key])
             del self._ref_cnt[key], self.instance.chunks[key]
         if victims:
             self.met["evict/forgets-victims"] += 1
-            self._judge_residents("evict/forgets-victims", victims)
+            self._judge_residency("evict/forgets-victims", victims)
         if victims and self._ref_cnt:
             self.met["evict/keeps-others"] += 1
-            self._judge_residents("evict/keeps-others", tuple(self._ref_cnt))
+            self._judge_residency("evict/keeps-others", tuple(self._ref_cnt))
         return victims
 
     def _judge_refusal(self, n: int, protected: frozenset[int], eligible: int) -> None:
@@ -270,10 +283,28 @@ class Witness:
         return tuple(victims)
 
 
+def _raised(error: BaseException) -> Breach:
+    return Breach(
+        "call/valid-call-returns",
+        "the call returns",
+        f"it raised {type(error).__name__}: {_without_addresses(str(error))[:200]}",
+    )
+
+
+def _another(key: int, found: Any) -> Breach:
+    actual = "None" if found is None else f"another object, of type {type(found).__name__}"
+    return Breach("get/same-object", f"the object inserted under {key}", actual)
+
+
+def _without_addresses(text: str) -> str:
+    """Where an object lies in memory differs from run to run, and says nothing."""
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
 def _listed(keys: Iterable[int]) -> str:
     return "{" + ", ".join(str(key) for key in sorted(keys)) + "}"
 
 
 def _shown(answer: Any) -> str:
-    text = repr(answer)
+    text = _without_addresses(repr(answer))
     return text if len(text) <= 60 else text[:57] + "..."

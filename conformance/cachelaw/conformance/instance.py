@@ -26,7 +26,7 @@ class Manner:
     Attributes:
         fresh_keys: pass a new bytes object each time a key is passed, as hosts do.
         one_shot: pass iterators where the interface says Iterable.
-        extra_gets: call `get` on every key of a call, once more before the call.
+        extra_gets: before each call, call `get` for its keys and for all residents.
     """
 
     fresh_keys: bool = True
@@ -50,7 +50,10 @@ class Codec:
         """Return the offload key of `key`."""
         made = self._encoded.get(key)
         if made is None:
-            made = make_offload_key(key.to_bytes(32, "big"), self._group_of(key))
+            group = self._group_of(key)
+            # Keys of different groups share a block hash, as chunks of the same tokens do.
+            depth = sum(self._group_of(lower) == group for lower in range(key))
+            made = make_offload_key(depth.to_bytes(32, "big"), group)
             self._encoded[key] = made
             self._decoded[made] = key
         return made[:18] + made[18:] if self._fresh else made
@@ -105,7 +108,7 @@ class Instance:
         """Make one call and return what the policy answered, untouched."""
         self.passed.clear()
         if self._manner.extra_gets:
-            for key in _keys_in(call):
+            for key in (*_keys_in(call), *sorted(self.chunks)):
                 self.policy.get(self.codec.encode(key))
         return getattr(self, f"_{call.method}")(*call.arguments)
 

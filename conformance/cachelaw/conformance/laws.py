@@ -1,14 +1,16 @@
 """Laws: the executable check of each clause, and which engine makes it.
 
 A law of kind `call` is judged on every call by the witness (`contract.py`), one of kind `twin` by
-two instances (`twins.py`), one of kind `refinement` by comparison with the reference
-(`oracle.py`), one of kind `filter` beside the reference filter (`filters/`).
+two instances (`twins.py`), one of kind `process` by several processes (`processes.py`), one of kind
+`refinement` by comparison with the reference (`oracle.py`), one of kind `filter` beside the
+reference filter (`filters/`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cachelaw.conformance.processes import PROCESS_LAWS
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.twins import TWINS
 from cachelaw.specs.clause import Clause
@@ -21,7 +23,7 @@ class Law:
 
     Attributes:
         clause: the clause.
-        kind: the engine that makes it: `call`, `twin`, `refinement` or `filter`.
+        kind: the engine that makes it: `call`, `twin`, `process`, `refinement` or `filter`.
     """
 
     clause: Clause
@@ -32,7 +34,8 @@ class Law:
         edition = subject.edition.name
         if not self.clause.holds_in(edition):
             return f"no clause of edition {edition}"
-        if subject.randomized and self.kind == "twin" and self.clause.name not in ALSO_BY_CALL:
+        needs_twins = self.kind in ("twin", "process") and self.clause.name not in ALSO_BY_CALL
+        if subject.randomized and needs_twins:
             return "needs determinism; the subject declares itself randomized"
         if subject.may_refuse and self.clause.name == "evict/none-only-when-short":
             return "the subject declares that it may refuse"
@@ -75,6 +78,8 @@ ALSO_BY_CALL = (
 def _kind(clause: Clause) -> str | None:
     if clause.name in TWINS:
         return "twin"
+    if clause.name in PROCESS_LAWS:
+        return "process"
     if clause.name in CALL_LAWS:
         return "call"
     if clause.no_law or clause.profile is None:

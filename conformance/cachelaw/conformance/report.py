@@ -18,11 +18,15 @@ from rich.text import Text
 
 from cachelaw.conformance.certify import Report, Result
 from cachelaw.conformance.replay import calls_heading, rows, scope
-from cachelaw.conformance.twins import TWINS
 from cachelaw.conformance.verdict import Verdict, exit_status
 
 FORMAT = 1
 """Version of the JSON report's form."""
+
+SHOWN_BY = {
+    "twin": "twins: two instances, the same events, one disturbed",
+    "process": "two processes: a new instance in each, the same events",
+}
 
 STYLES = {
     Verdict.HOLDS: "green",
@@ -174,8 +178,8 @@ def _show_violation(report: Report, result: Result, console: Console) -> None:
     console.print(table)
     console.print(Text(f"  expected: {finding.expected}"))
     console.print(Text(f"  actual:   {finding.actual}", style=STYLES[Verdict.VIOLATED]))
-    if clause.name in TWINS:
-        console.print(Text("  shown by twins: two instances, the same events, one disturbed"))
+    if result.law.kind in SHOWN_BY:
+        console.print(Text(f"  shown by {SHOWN_BY[result.law.kind]}"))
     console.print(Text(f"  {_how_short(report, result)}", style="dim"))
     console.print(Text(f"  read {clause.where} or run: cachelaw clauses {clause.name}"))
 

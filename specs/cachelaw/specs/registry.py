@@ -108,7 +108,6 @@ CACHE_POLICY = (
         statement="The answers are the same in processes with different hash seeds.",
         source="our decision; every release obeys",
         reason="Faults of public policies: an order taken from iterating a set of bytes.",
-        no_law="needs a second process for the same subject, which this version does not start",
     ),
     # -- get
     contract(
