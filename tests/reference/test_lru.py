@@ -6,10 +6,12 @@ positions play a part, request `p` knows that key k ends at token 10 k; others k
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 import pytest
 
+from cachelaw.reference import ReqContext, make_offload_key
 from cachelaw.reference.editions import EDITIONS, V024, V031, V033, Edition
 from cachelaw.reference.lru import EvictableOrder, RankedOrder, evictable_insert
 from cachelaw.specs.registry import CLAUSES
@@ -405,6 +407,38 @@ def test_batches_share_a_rank_whatever_completes_first(host: type[Host], edition
     for key in (4, 1, 3, 2):
         cache.succeed(key)
     expect(cache, 4, 3, 2, 1)
+
+
+@having("lru/batches-share-a-rank")
+@pytest.mark.parametrize("seen_first", [False, True])
+def test_an_insert_alone_gives_the_request_its_rank(edition: Edition, seen_first: bool) -> None:
+    """Managers report the access before the insert; the rank does not depend on that."""
+    module = importlib.import_module(edition.module)
+    cache, context = module.LRU(4), ReqContext("p")
+    keys = [make_offload_key(bytes([number]), 0) for number in range(5)]
+    for number in (1, 2, 3, 4):
+        context.set_offload_key_position(keys[number], 10 * number)
+    for batch in ((1, 2), (3, 4)):
+        if seen_first:
+            cache.on_request_access([keys[number] for number in batch], context)
+        for number in batch:
+            chunk = module.ChunkStatus(number - 1)
+            chunk.ref_cnt = 0
+            cache.insert(keys[number], chunk, context)
+    assert [key for key, _ in cache.evict(4, set())] == [keys[4], keys[3], keys[2], keys[1]]
+
+
+@having("lru/batches-share-a-rank")
+def test_a_request_has_a_rank_in_each_cache(edition: Edition) -> None:
+    module = importlib.import_module(edition.module)
+    one, other, context = module.LRU(2), module.LRU(2), ReqContext("p")
+    key, alone = make_offload_key(b"a", 0), make_offload_key(b"b", 0)
+    context.set_offload_key_position(key, 10)
+    other.insert(alone, module.ChunkStatus(0), ReqContext("u"))
+    for cache in (one, other):
+        cache.insert(key, module.ChunkStatus(1), context)
+    assert one.state == RankedOrder((((1, -10), key),), serial=1)
+    assert other.state == RankedOrder((((1, 0), alone), ((2, -10), key)), serial=2)
 
 
 @having("lru/access-joins-rank")

@@ -226,6 +226,26 @@ def test_the_class_keeps_the_very_objects(host: type[Host], edition: Edition, po
 
 @EVERY
 @POLICIES
+def test_a_class_lets_go_of_what_was_removed(
+    host: type[Host], edition: Edition, policy: str
+) -> None:
+    """remove/forgets, clear/forgets-all: the object goes with its key."""
+    cache = host(edition, policy, 3)
+    cache.store(1)
+    cache.offer(2)
+    first = cache.policy.get(2)
+    cache.fail(2)
+    assert cache.policy.get(2) is None
+    cache.offer(2)
+    assert cache.policy.get(2) is not first
+    assert cache.policy.get(2) is cache.instance.chunks[2]
+    if edition.has_clear:
+        cache.reset()
+        assert cache.policy.get(1) is cache.policy.get(2) is None
+
+
+@EVERY
+@POLICIES
 def test_a_class_leaves_its_arguments_alone(
     host: type[Host], edition: Edition, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

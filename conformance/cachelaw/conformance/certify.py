@@ -115,9 +115,8 @@ class Report:
     def violations(self) -> tuple[Result, ...]:
         """The violated laws, the one that says most first.
 
-        Violations that are likely to cause others stand first, then those of the contract in the
-        order of the registry, then those of the policy in the order in which they were found,
-        which is from the basic to the specific.
+        Violations that are likely to cause others stand first, then the others in the order in
+        which they were found, which is from the basic to the specific.
         """
         broken = [result for result in self.results if result.verdict is Verdict.VIOLATED]
         return tuple(sorted(broken, key=self._rank))
@@ -126,9 +125,7 @@ class Report:
         name = result.law.clause.name
         if name in EXPLAIN_OTHERS:
             return 0, EXPLAIN_OTHERS.index(name)
-        if result.law.kind == "refinement":
-            return 2, self.found.index(name)
-        return 1, 0
+        return 1, self.found.index(name)
 
 
 EXPLAIN_OTHERS = (
@@ -217,8 +214,9 @@ class _Search:
         """Run the directed probes, the basic ones first."""
         self._progress("probes")
         edition = self._subject.edition
+        contract = replace(self._subject, profile="contract")
         for probe in contract_probes(edition):
-            self._judge(JudgedRun(self._subject, probe.trace(edition), self.tally))
+            self._judge(JudgedRun(contract, probe.trace(edition), self.tally))
         for probe in PROBES[self._subject.profile](edition) if self._has_reference else ():
             run = JudgedRun(self._subject, probe.trace(edition), self.tally)
             self._judge(run, blamed=probe.clause)

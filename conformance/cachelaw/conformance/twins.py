@@ -23,6 +23,9 @@ from cachelaw.reference.protocol import Evict, RequestEnds, Reset, Touch, object
 UNKNOWN = 900
 """A key that no trace uses."""
 
+Make = Callable[[], Lockstep]
+"""Begins a run on a new instance."""
+
 Disturb = Callable[[Lockstep], int]
 """Disturbs a run before an event; returns how many calls that made."""
 
@@ -30,19 +33,19 @@ Disturb = Callable[[Lockstep], int]
 def compare(
     clause: str,
     how: str,
-    plain: Lockstep,
-    disturbed: Lockstep,
+    plain: Make,
+    disturbed: Make,
     trace: Trace,
     disturb: Disturb = lambda run: 1,
     rename: Callable[[Event], Event] = lambda event: event,
 ) -> int:
-    """Let twins live through a trace and compare their answers.
+    """Let twins live through a trace, one after the other, and compare their answers.
 
     Args:
         clause: the clause that forbids a difference.
         how: what is done to the disturbed twin, as reports say it: "without ...".
-        plain: the run of the twin that is left alone.
-        disturbed: the run of the other.
+        plain: begins the run of the twin that is left alone.
+        disturbed: begins the run of the other, when the first is over.
         trace: what happens to both; events that no manager could issue are left out.
         disturb: called before each event of the disturbed twin.
         rename: what an event is for the disturbed twin.
@@ -53,30 +56,38 @@ def compare(
     Raises:
         Breach: the twins answered differently.
     """
+    life = _lived(plain(), trace)
+    run = disturbed()
     met = disturbances = 0
-
-    def live(event: Event) -> bool:
-        nonlocal met, disturbances
-        if objection(plain.setting, plain.state, event) is not None:
-            return True
-        disturbances += disturb(disturbed)
-        try:
-            expected = plain.step(event)
-        except Breach:
-            return False  # for other laws to judge
+    for event, expected in life:
+        disturbances += disturb(run)
         demanded = f"{_shown(expected)} to '{describe(event)}', as without {how}"
         try:
-            answers = disturbed.step(rename(event))
+            answers = run.step(rename(event))
         except Breach as breach:
             raise Breach(clause, demanded, breach.actual) from None
         if answers != expected:
             raise Breach(clause, demanded, _shown(answers))
         met += bool(expected) and disturbances > 0
+    return met
+
+
+def _lived(run: Lockstep, trace: Trace) -> list[tuple[Event, Answers]]:
+    """Run a trace, then empty the cache; return what happened, up to a breach."""
+    life: list[tuple[Event, Answers]] = []
+
+    def live(event: Event) -> bool:
+        if objection(run.setting, run.state, event) is not None:
+            return True
+        try:
+            life.append((event, run.step(event)))
+        except Breach:
+            return False  # for other laws to judge
         return True
 
     if all(live(event) for event in trace.events):
-        all(live(event) for event in plain.drain())
-    return met
+        all(live(event) for event in run.drain())
+    return life
 
 
 def _shown(answers: Answers) -> str:
@@ -86,16 +97,16 @@ def _shown(answers: Answers) -> str:
 # --- The twin laws -------------------------------------------------------------------------------
 
 
-def _run(subject: Subject, trace: Trace, manner: Manner = HOST_MANNER) -> Lockstep:
-    return Lockstep(subject, trace.setting, manner=manner)
+def _new(subject: Subject, trace: Trace, manner: Manner = HOST_MANNER) -> Make:
+    return lambda: Lockstep(subject, trace.setting, manner=manner)
 
 
 def _equal_keys(subject: Subject, trace: Trace) -> int:
     return compare(
         "keys/equal-is-same",
         "fresh objects for equal keys",
-        _run(subject, trace, Manner(fresh_keys=False)),
-        _run(subject, trace),
+        _new(subject, trace, Manner(fresh_keys=False)),
+        _new(subject, trace),
         trace,
     )
 
@@ -104,8 +115,8 @@ def _iterables(subject: Subject, trace: Trace) -> int:
     return compare(
         "touch/any-iterable",
         "iterators in place of lists",
-        _run(subject, trace),
-        _run(subject, trace, Manner(one_shot=True)),
+        _new(subject, trace),
+        _new(subject, trace, Manner(one_shot=True)),
         trace,
     )
 
@@ -114,8 +125,8 @@ def _gets(subject: Subject, trace: Trace) -> int:
     return compare(
         "get/no-side-effect",
         "more calls of get",
-        _run(subject, trace),
-        _run(subject, trace, Manner(extra_gets=True)),
+        _new(subject, trace),
+        _new(subject, trace, Manner(extra_gets=True)),
         trace,
     )
 
@@ -131,8 +142,8 @@ def _refusals(subject: Subject, trace: Trace) -> int:
     return compare(
         "evict/none-changes-nothing",
         "evictions that were refused",
-        _run(subject, trace),
-        _run(subject, trace),
+        _new(subject, trace),
+        _new(subject, trace),
         trace,
         ask_too_much,
     )
@@ -147,8 +158,8 @@ def _zeros(subject: Subject, trace: Trace) -> int:
     return compare(
         "evict/zero-is-empty",
         "evictions of nothing",
-        _run(subject, trace),
-        _run(subject, trace),
+        _new(subject, trace),
+        _new(subject, trace),
         trace,
         ask_for_none,
     )
@@ -167,18 +178,23 @@ def _absent(subject: Subject, trace: Trace) -> int:
     return compare(
         "touch/absent-ignored",
         "touches of keys that were never stored",
-        _run(subject, trace),
-        _run(subject, trace),
+        _new(subject, trace),
+        _new(subject, trace),
         trace,
         touch_strangers,
     )
 
 
 def _others(subject: Subject, trace: Trace) -> int:
-    other = _run(subject, trace)
+    others: list[Lockstep] = []
     left = iter(trace.events)
 
+    def with_another() -> Lockstep:
+        others.append(_new(subject, trace)())
+        return _new(subject, trace)()
+
     def drive_other(run: Lockstep) -> int:
+        (other,) = others
         for event in left:
             shifted = _shifted(event)
             if objection(other.setting, other.state, shifted) is None:
@@ -189,8 +205,8 @@ def _others(subject: Subject, trace: Trace) -> int:
     return compare(
         "instances/share-nothing",
         "another instance at work",
-        _run(subject, trace),
-        _run(subject, trace),
+        _new(subject, trace),
+        with_another,
         trace,
         drive_other,
     )
@@ -205,10 +221,14 @@ def _cleared(subject: Subject, trace: Trace) -> int:
     """One twin has lived through the whole trace before, and then been cleared."""
     if not trace.edition.has_clear:
         return 0
-    disturbed = _run(subject, trace)
-    for event in (*trace.events, Reset()):
-        if objection(disturbed.setting, disturbed.state, event) is None:
-            disturbed.step(event)
+
+    def after_a_life() -> Lockstep:
+        run = _new(subject, trace)()
+        for event in (*trace.events, Reset()):
+            if objection(run.setting, run.state, event) is None:
+                run.step(event)
+        return run
+
     # A request that ends in the second life is a new one; others go on with their contexts.
     ending = {event.request for event in trace.events if isinstance(event, RequestEnds)}
 
@@ -218,8 +238,8 @@ def _cleared(subject: Subject, trace: Trace) -> int:
     return compare(
         "clear/equals-new",
         "an earlier life and a clear",
-        _run(subject, trace),
-        disturbed,
+        _new(subject, trace),
+        after_a_life,
         trace,
         rename=second_life,
     )
