@@ -252,9 +252,6 @@ def test_a_finding_of_twins_becomes_short() -> None:
     assert not short.shortest
 
 
-@pytest.mark.xfail(
-    reason="every batch of a wide trace is listed before the first is tried", strict=True
-)
 def test_the_search_for_the_shortest_does_not_list_what_it_cannot_try(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -325,7 +322,6 @@ def test_the_same_seed_makes_the_same_report(name: str, monkeypatch: pytest.Monk
     assert json.dumps(one) == json.dumps(two)
 
 
-@pytest.mark.xfail(reason="an object is shown as Python shows it", strict=True)
 @pytest.mark.parametrize("name", ["InventsStatus", "SnapshotsPinned"])
 def test_no_address_of_an_object_is_in_a_report(name: str) -> None:
     report = certify(resolve(f"{ZOO}:{name}"), NOTHING, seed=1)
@@ -365,6 +361,7 @@ def test_a_law_that_was_never_put_to_the_test_is_undetermined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     without_probes(monkeypatch)
+    monkeypatch.setattr("cachelaw.conformance.processes.judge", lambda *arguments: ())
     report = certify(the_reference(V033, "arc"), NOTHING, seed=1)
     found = {result.verdict for result in report.results}
     assert found == {Verdict.UNDETERMINED, Verdict.NOT_APPLICABLE}
@@ -406,12 +403,7 @@ def certified_quietly(source: Path, name: str) -> Report:
     "body",
     [
         "        assert cache_capacity > 1",
-        pytest.param(
-            "        assert cache_capacity & (cache_capacity - 1) == 0",
-            marks=pytest.mark.xfail(
-                reason="tried are a few capacities only", raises=AssertionError, strict=True
-            ),
-        ),
+        "        assert cache_capacity & (cache_capacity - 1) == 0",
     ],
     ids=["two or more", "powers of two"],
 )

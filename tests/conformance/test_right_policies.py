@@ -9,6 +9,7 @@ import pytest
 from cachelaw.conformance import shrink
 from cachelaw.conformance.certify import BUDGETS, certify
 from cachelaw.conformance.laws import ALSO_BY_CALL
+from cachelaw.conformance.processes import PROCESS_LAWS
 from cachelaw.conformance.subject import resolve
 from cachelaw.conformance.twins import TWINS
 from cachelaw.conformance.verdict import Verdict, exit_status
@@ -46,7 +47,7 @@ def test_a_right_policy_conforms(name: str) -> None:
 def test_a_randomized_policy_is_not_judged_by_twins() -> None:
     report = certify(resolve(f"{SOURCE}:AtRandom"), BUDGETS["quick"], seed=1)
     excused = {r.law.clause.name for r in report.results if r.verdict is Verdict.NOT_APPLICABLE}
-    assert excused == set(TWINS) - set(ALSO_BY_CALL)
+    assert excused == {*TWINS, *PROCESS_LAWS} - set(ALSO_BY_CALL)
 
 
 def test_a_policy_that_may_refuse_is_excused_from_one_clause() -> None:

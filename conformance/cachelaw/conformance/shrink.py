@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
+from math import perm
 from typing import Generic, TypeVar
 
 from cachelaw.conformance.any_trace import AnyTrace
@@ -243,6 +244,9 @@ def shortest(subject: Subject, finding: Finding, experiment: Experiment) -> Find
         the subject cannot be copied or the search would take too long.
     """
     trace = finding.trace
+    longest = max((len(tuple(keys_of(event))) for event in trace.events), default=0)
+    if sum(perm(len(trace.keys), size) for size in range(1, longest + 1)) > MOST_TRANSITIONS:
+        return finding  # more batches than could be tried
     alphabet = tuple(_alphabet(trace))
     # Keys that differ in nothing are given out in turn: any other trace is this one renamed.
     interchangeable = trace.groups == 1 and not any(

@@ -93,8 +93,8 @@ def resolve(
     if profile == "reuse-filter":
         given = edition or said.get("edition")
         return _filter(name, factory, _edition(str(given)) if given else None)
-    build = builder(factory)
-    fits = _fitting(name, build)
+    build = builder(name, factory)
+    fits = _fitting(build)
     wanted = edition or said.get("edition")
     chosen = _edition(str(wanted)) if wanted else fits[-1] if fits else None
     if chosen is None:
@@ -155,8 +155,8 @@ def _from_release(
     found = release.policies.get(policy)
     if found is None or release.edition is None or release.status is None:
         raise Unusable(f"vllm {version} has no policy {policy}")
-    build = builder(found)
-    fits = _fitting(name, build)
+    build = builder(name, found)
+    fits = _fitting(build)
     chosen = _edition(edition or release.edition)
     if chosen not in fits:
         raise Unusable(f"{name} does not fit {chosen}: {_misfit(build(2), chosen)}")
@@ -251,26 +251,33 @@ def _declarations(factory: Any, declared: frozenset[str], name: str) -> Mapping[
 # --- Fitting a host ---
 
 
-def builder(factory: Callable[..., Any]) -> Callable[[int], Any]:
-    """Return what makes an instance as hosts make it: by keyword, if the factory knows it."""
+def builder(name: str, factory: Callable[..., Any]) -> Callable[[int], Any]:
+    """Return what makes an instance as hosts make it: by keyword, if the factory knows it.
+
+    What is returned raises `Unusable` where the factory raises.
+    """
     try:
         inspect.signature(factory).bind(cache_capacity=1)
+        by_keyword = True
     except (TypeError, ValueError):
-        return factory
-    return lambda capacity: factory(cache_capacity=capacity)
+        by_keyword = False
 
-
-def _fitting(name: str, build: Callable[[int], Any]) -> tuple[Edition, ...]:
-    for capacity in (1, 64, 2):
+    def build(capacity: int) -> Any:
         try:
-            policy = build(capacity)
+            return factory(cache_capacity=capacity) if by_keyword else factory(capacity)
         except (Exception, SystemExit) as error:
             line = str(error).splitlines()[0] if str(error) else ""
             raise Unusable(
                 f"{name} cannot be constructed from the capacity {capacity}: "
                 f"{type(error).__name__}: {line[:200]}"
             ) from error
-    return tuple(edition for edition in EDITIONS if _misfit(policy, edition) is None)
+
+    return build
+
+
+def _fitting(build: Callable[[int], Any]) -> tuple[Edition, ...]:
+    policies = [build(capacity) for capacity in (1, 64, 2)]
+    return tuple(edition for edition in EDITIONS if _misfit(policies[-1], edition) is None)
 
 
 def host_calls(edition: Edition) -> dict[str, int]:
