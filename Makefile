@@ -9,7 +9,7 @@ PINS := $(patsubst %,-c %,$(wildcard constraints/$(PY).txt))
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check deep explore prove specs clean
+.PHONY: help demo test lint check deep explore prove specs vectors clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 10
@@ -45,6 +45,9 @@ prove: $(VENV)/installed-dev ## the proofs: contracts over all paths, theorems f
 
 specs: $(VENV)/installed-dev ## write the clauses of the registry into specs/*.md
 	$(BIN)/python -m cachelaw.specs.pages --write
+
+vectors: $(VENV)/installed-dev ## make the golden vectors anew
+	$(BIN)/python -m tests.vectors.make
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
