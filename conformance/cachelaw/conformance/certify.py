@@ -24,7 +24,7 @@ from cachelaw.conformance.finding import (
     twin_experiment,
 )
 from cachelaw.conformance.generate import Program
-from cachelaw.conformance.laws import Law, laws_for
+from cachelaw.conformance.laws import LAWS, Law, laws_for
 from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.probes import PROBES, contract_probes, twin_probes
 from cachelaw.conformance.subject import Subject, Unusable
@@ -233,10 +233,15 @@ class _Search:
             if finding.clause != DIVERGED:
                 self._keep(finding, lockstep_experiment(self._subject))
                 continue
+            if blamed is None and self._policy_is_refuted():
+                continue  # the probes have said what is wrong
             clause = blamed or self._blamed(finding)
             again = lockstep_experiment(self._subject, clause)
             self._keep(replace(finding, clause=clause), again)
         return any(finding.clause == DIVERGED for finding in found)
+
+    def _policy_is_refuted(self) -> bool:
+        return any(LAWS[clause].kind == "refinement" for clause in self.found)
 
     def _blamed(self, finding: Finding) -> str:
         """Return the most specific clause that a divergence, made short, puts to the test.
@@ -272,7 +277,11 @@ class _Search:
             rng, trace = self._scope(number)
             run = JudgedRun(self._subject, trace, self.tally, thorough=_is_small(trace))
             _drive(run, rng, self._budget.events)
-            diverged += self._take_in(run.found)
+            found = run.found
+            if found and not _is_small(trace):
+                # A closer look at the same events may see the fault where it happens.
+                found = lockstep_experiment(self._subject)(found[-1].trace) or found
+            diverged += self._take_in(found)
             if diverged == ENOUGH_DIVERGENCES:
                 return
 
@@ -323,7 +332,7 @@ class _Search:
             finding = self.found[clause]
             self._progress(f"shortening the trace for {clause}")
             short = shrink.Shrinker(self._experiments[clause], finding).reduce()
-            if clause not in self._twin_laws:
+            if short.how == "lockstep":
                 short = shrink.shortest(self._subject, short, self._experiments[clause])
             self.found[clause] = short
 

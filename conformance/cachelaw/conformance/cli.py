@@ -164,9 +164,10 @@ def _explained(clause: Clause) -> str:
         "law": f"judged by {law.kind}" if law else f"none: {clause.no_law}",
         "read": clause.where,
     }
-    lines = [clause.name, "", textwrap.fill(clause.statement, 78), ""]
+    wrap = textwrap.TextWrapper(78, break_on_hyphens=False, break_long_words=False)
+    lines = [clause.name, "", wrap.fill(clause.statement), ""]
+    wrap.initial_indent = wrap.subsequent_indent = " " * 11
     for fact, text in facts.items():
         if text:
-            filled = textwrap.fill(text, 78, initial_indent=" " * 11, subsequent_indent=" " * 11)
-            lines.append(f"{fact + ':':<11}{filled.lstrip()}")
+            lines.append(f"{fact + ':':<11}{wrap.fill(text).lstrip()}")
     return "\n".join(lines)

@@ -35,6 +35,7 @@ class Finding(Generic[T]):
         trace: what happened, the last event being the one that shows it.
         expected: what the clause demands of the last event, in words.
         actual: what the subject did, in words.
+        how: what found it: `lockstep`, `twin` or `process`.
         shortest: whether no shorter trace exists at its scope, or it was only made shorter.
     """
 
@@ -42,6 +43,7 @@ class Finding(Generic[T]):
     trace: T
     expected: str
     actual: str
+    how: str = "lockstep"
     shortest: bool = False
 
 
@@ -157,7 +159,7 @@ def twin_experiment(subject: Subject, clause: str, tally: Tally | None = None) -
         try:
             met = TWINS[clause](subject, trace)
         except Breach as breach:
-            return [Finding(breach.clause, trace, breach.expected, breach.actual)]
+            return [Finding(breach.clause, trace, breach.expected, breach.actual, "twin")]
         if tally is not None:
             tally.met[clause] += met
             tally.events += 2 * len(trace.events)

@@ -68,7 +68,6 @@ CALL_LAWS = (
 
 
 ALSO_BY_CALL = (
-    "touch/absent-ignored",
     "evict/none-changes-nothing",
     "evict/zero-is-empty",
 )

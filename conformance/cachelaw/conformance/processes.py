@@ -80,6 +80,7 @@ def _difference(
                 trace.with_events(trace.events[: at + 1]),
                 f"{_shown(expected)} to '{event}', as in {which}",
                 _shown(actual),
+                "process",
             )
     return None
 

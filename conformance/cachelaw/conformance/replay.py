@@ -11,7 +11,6 @@ from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.filters.search import FilterRun
 from cachelaw.conformance.filters.trace import FilterTrace, describe_call
 from cachelaw.conformance.finding import Finding, Tally
-from cachelaw.conformance.laws import LAWS
 from cachelaw.conformance.lockstep import Lockstep, show_victims
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import REQUEST_KINDS, Trace, describe, request_of
@@ -69,8 +68,7 @@ def rows(subject: Subject, finding: Finding[Any]) -> list[Row]:
 
 def _rows_of_policy(subject: Subject, finding: Finding) -> list[Row]:
     trace = finding.trace
-    alone = LAWS[finding.clause].kind not in ("twin", "process")
-    profile = subject.profile if alone else "contract"
+    profile = subject.profile if finding.how == "lockstep" else "contract"
     run = Lockstep(subject, trace.setting, profile)
     watched: list[Call] = []
     run.watch = watched

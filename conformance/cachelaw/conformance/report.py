@@ -75,6 +75,7 @@ def _law_as_json(report: Report, result: Result) -> dict[str, Any]:
             "trace": finding.trace.as_json(),
             "expected": finding.expected,
             "actual": finding.actual,
+            "found_by": finding.how,
             "shortest": finding.shortest,
             "rows": [
                 {
@@ -178,8 +179,8 @@ def _show_violation(report: Report, result: Result, console: Console) -> None:
     console.print(table)
     console.print(Text(f"  expected: {finding.expected}"))
     console.print(Text(f"  actual:   {finding.actual}", style=STYLES[Verdict.VIOLATED]))
-    if result.law.kind in SHOWN_BY:
-        console.print(Text(f"  shown by {SHOWN_BY[result.law.kind]}"))
+    if finding.how in SHOWN_BY:
+        console.print(Text(f"  shown by {SHOWN_BY[finding.how]}"))
     console.print(Text(f"  {_how_short(report, result)}", style="dim"))
     console.print(Text(f"  read {clause.where} or run: cachelaw clauses {clause.name}"))
 

@@ -36,8 +36,8 @@ from cachelaw.reference.protocol import (
     objection,
 )
 
-MOST_RUNS = 4_000
-"""Runs of an experiment after which delta debugging stops."""
+MOST_EVENTS = 60_000
+"""Events performed after which delta debugging stops."""
 
 MOST_TRANSITIONS = 30_000
 """Events performed after which the breadth-first search gives up."""
@@ -56,14 +56,14 @@ class Reducer(ABC, Generic[T]):
 
     def __init__(self, experiment: Callable[[T], list[Finding[T]]], finding: Finding[T]) -> None:
         self._experiment = experiment
-        self._runs = 0
+        self._spent = 0
         self.best = finding
 
     def reduce(self) -> Finding[T]:
         """Return the finding on a trace that cannot be made shorter step by step."""
         self._try(self.best.trace)  # cuts off what comes after the breach
         before: T | None = None
-        while before != self.best.trace and self._runs < MOST_RUNS:
+        while before != self.best.trace and self._spent < MOST_EVENTS:
             before = self.best.trace
             self._simplify()
         return self.best
@@ -78,12 +78,13 @@ class Reducer(ABC, Generic[T]):
 
     def _try(self, trace: T) -> bool:
         """Keep `trace` if it shows the same clause broken and is simpler than the best."""
-        if self._runs >= MOST_RUNS:
+        first = self._spent == 0
+        if self._spent >= MOST_EVENTS:
             return False
-        self._runs += 1
+        self._spent += len(trace.events) + 1
         for found in self._experiment(trace):
             if found.clause == self.best.clause:
-                if self._runs > 1 and self._weight(found.trace) >= self._weight(self.best.trace):
+                if not first and self._weight(found.trace) >= self._weight(self.best.trace):
                     return False
                 self.best = found
                 return True

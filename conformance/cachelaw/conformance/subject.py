@@ -8,6 +8,7 @@ is needed.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -204,8 +205,9 @@ def _module_from_file(place: str) -> ModuleType:
     path = Path(place)
     if not path.is_file():
         raise Unusable(f"there is no file {place}")
-    # Named so that its classes can be pickled, and cannot hide a module of the same name.
-    name = f"cachelaw_subject_{path.stem}"
+    # Named so that its classes can be pickled, and cannot hide another module of the same name.
+    place_id = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    name = f"cachelaw_subject_{path.stem}_{place_id}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise Unusable(f"{place} cannot be imported as Python")
