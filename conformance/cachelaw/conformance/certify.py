@@ -1,7 +1,8 @@
 """Certification: every law of the profiles that a subject claims, and a verdict on each.
 
-First the directed probes, which meet every law's condition; then twins; then random programs at
-small and wide scope, as many as the budget says. What is found is made as short as it can be.
+First the directed probes, which meet every law's condition, by themselves and by twins; then random
+programs at small and wide scope, as many as the budget says, and some of them by twins and in other
+processes. What is found is made as short as it can be.
 Policies are searched here, filters in `filters/`.
 """
 

@@ -100,15 +100,6 @@ def run(options: argparse.Namespace) -> int:
     return _report(made, told, options.json)
 
 
-def explore_all(quick: bool = True) -> int:
-    """Explore all policies and editions, print the table, and return the exit status.
-
-    Args:
-        quick: the scopes that take about a minute in all; else the larger ones.
-    """
-    return _report(rows(full=not quick), differences(), None)
-
-
 def _bounded(
     policies: tuple[str, ...],
     editions: tuple[Edition, ...],
