@@ -26,6 +26,7 @@ class Theorem(Protocol):
 
     __name__: str
     __doc__: str | None
+    PROVES: dict[str, str]
 
     def prove(self) -> z3.CheckSatResult:
         """Look for a counterexample; `unsat` is the proof."""

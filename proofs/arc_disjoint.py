@@ -21,6 +21,9 @@ import z3
 
 from proofs.theorem import preserved
 
+PROVES = {"arc/lists-disjoint": "if the caller keeps `caller/inserts-absent-keys`"}
+"""The clauses that are proved, each with what of it and under which assumption."""
+
 
 class Copies(NamedTuple):
     """How often the key stands in each list."""

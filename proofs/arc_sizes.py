@@ -22,6 +22,11 @@ import z3
 
 from proofs.theorem import preserved
 
+PROVES = {
+    "arc/ghosts-trimmed-to-capacity": "the bound on the sizes of B1 and B2, not which ghosts go"
+}
+"""The clauses that are proved, each with what of it and under which assumption."""
+
 
 class Sizes(NamedTuple):
     """The sizes of the four lists, and the capacity."""

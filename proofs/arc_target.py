@@ -21,6 +21,9 @@ import z3
 
 from proofs.theorem import counterexample, preserved
 
+PROVES = {"arc/target-bounded": "in exact arithmetic"}
+"""The clauses that are proved, each with what of it and under which assumption."""
+
 capacity, target, after, ratio = z3.Reals("capacity target after ratio")
 
 step = z3.If(ratio > 1, ratio, 1)

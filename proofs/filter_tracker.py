@@ -21,6 +21,12 @@ import z3
 
 from proofs.theorem import preserved
 
+PROVES = {
+    "reuse-filter/tracker-drops-least-recent": "the bound on the tracker's size, not who goes",
+    "reuse-filter/lookup-counts-each-key": "that a key is there from a count of 1 on, no more",
+}
+"""The clauses that are proved, each with what of it and under which assumption."""
+
 
 class Tracked(NamedTuple):
     """The limit and size of the tracker; whether it holds the key, and with which count."""

@@ -23,6 +23,12 @@ import z3
 
 from proofs.theorem import counterexample, preserved
 
+PROVES = {
+    "evict/idle-only": "of LRU v0.24 to v0.30, if the caller keeps what the file names",
+    "evict/resident-only": "of LRU v0.24 to v0.30, if the caller keeps what the file names",
+}
+"""The clauses that are proved, each with what of it and under which assumption."""
+
 
 class Key(NamedTuple):
     """What is known of the key: resident or not, its ref count, its copies in the order."""

@@ -207,7 +207,7 @@ LRU = (
     Fault(
         "pinned chunks keep their place",
         "lru:evictable_unmark",
-        "return replace(state, idle=forget(state.idle, key))",
+        "return EvictableOrder(state.resident, forget(state.idle, key))",
         "return state",
         "evict/idle-only",
         "lru v0.24",
@@ -536,8 +536,8 @@ PROTOCOL = (
     Fault(
         "pinned chunks cannot be read again",
         "protocol:objection",
-        "if key not in state.chunks or state.chunks[key].ref_cnt < 0:",
-        "if key not in state.chunks or state.chunks[key].ref_cnt != 0:",
+        "if key not in chunks or chunks[key].ref_cnt < 0:",
+        "if key not in chunks or chunks[key].ref_cnt != 0:",
         "chunk-status/ready-when-not-negative",
         "lru v0.24",
         ("transfers_need_the_right_status",),
@@ -554,8 +554,8 @@ PROTOCOL = (
     Fault(
         "marked at every end of a load",
         "protocol:_load_ends",
-        "if ref_cnt == 1 and setting.edition.has_marks:",
-        "if setting.edition.has_marks:",
+        "if ref_cnt == 1 and marks:",
+        "if marks:",
         "marks only when the ref count becomes 0",
         "lru v0.24",
         ("load_end_unpins",),
@@ -587,8 +587,8 @@ PROTOCOL = (
     Fault(
         "freed slots in the other order",
         "protocol:_evict",
-        "return replace(state, chunks=chunks, free=state.free + freed)",
-        "return replace(state, chunks=chunks, free=state.free + freed[::-1])",
+        "return State(chunks, state.free + freed, state.requests)",
+        "return State(chunks, state.free + freed[::-1], state.requests)",
         "the slot freed last is used next",
         "lru v0.24",
     ),
@@ -627,7 +627,7 @@ PROTOCOL = (
     Fault(
         "a reset request may end",
         "protocol:objection",
-        "if ending.outdated:",
+        "if request is not None and request.outdated:",
         "if False:",
         "no end of a request that did nothing since the reset",
         "lru v0.31",

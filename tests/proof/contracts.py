@@ -12,6 +12,9 @@ function looks at the keys only to pass them on, the keys are the numbers 0, 1, 
 varies is what is known *about* each key: its ref count, its position, its count. Keys are integers
 throughout; symbolic bytes take too long.
 
+`Clauses:` names those of the registry that a contract speaks of; it confirms them of this function
+within this bound, not of a policy. Contracts of functions that many clauses rest on name none.
+
 What is expected is written out by index and slice, never by a second copy of the code under test.
 """
 
@@ -129,6 +132,7 @@ def chunk_is_ready_when_not_negative(ref_cnt: int) -> bool:
 
     The property is run on a stand-in for the ctypes structure, whose field cannot be symbolic.
     Bound: none; any integer.
+    Clauses: `chunk-status/ready-when-not-negative`.
 
     post: _
     """
@@ -141,6 +145,7 @@ def load_start_pins(ref_cnt: int) -> bool:
     """A load adds one to the ref count of a ready chunk, and unmarks it first if it was idle.
 
     Bound: one chunk with any ref count of 0 or more.
+    Clauses: `caller/marks-transitions`, `chunk-status/ref-count-counts-loads`.
 
     pre: ref_cnt >= 0
     post: _
@@ -157,6 +162,7 @@ def load_end_unpins(ref_cnt: int) -> bool:
     """The end of a load takes one away again, and marks the chunk after it has become idle.
 
     Bound: one chunk with any ref count of 1 or more.
+    Clauses: `caller/marks-transitions`, `chunk-status/ref-count-counts-loads`.
 
     pre: ref_cnt >= 1
     post: _
@@ -172,6 +178,7 @@ def load_starts_and_ends_cancel(ref_cnt: int, loads: int) -> bool:
     """After as many ends as starts the chunk is what it was, and until then it is pinned.
 
     Bound: one chunk with any ref count of 0 or more, one to three loads.
+    Clauses: `chunk-status/ref-count-counts-loads`.
 
     pre: ref_cnt >= 0
     pre: 1 <= loads <= 3
@@ -191,6 +198,7 @@ def store_end_makes_idle_or_absent(ref_cnt: int, success: bool) -> bool:
     """A pending chunk becomes idle and marked if its store succeeds, else absent, its slot free.
 
     Bound: one chunk with any ref count below 0.
+    Clauses: `caller/marks-transitions`, `caller/removes-pending-keys`.
 
     pre: ref_cnt < 0
     post: _
@@ -207,6 +215,7 @@ def transfers_need_the_right_status(ref_cnt: int) -> bool:
     """A load starts on a ready chunk only, ends on a pinned one, and a store ends on a pending one.
 
     Bound: one chunk with any ref count.
+    Clauses: `caller/removes-pending-keys`.
 
     post: _
     """
@@ -226,6 +235,7 @@ def list_insert_is_a_use(order: list[int], key: int) -> bool:
     """A new chunk is the most recent; the others stand as they stood.
 
     Bound: lists of up to four keys without the new one.
+    Clauses: `lru/insert-is-use`.
 
     pre: len(order) <= 4
     pre: key not in order
@@ -238,6 +248,7 @@ def list_touch_moves_residents_tail_first(order: list[int], first: int, second: 
     """Of two touched keys the first ends more recent; an absent key changes nothing.
 
     Bound: lists of up to three keys that differ, two touched keys that differ.
+    Clauses: `lru/touch-is-use`, `lru/batch-tail-first`, `touch/absent-ignored`.
 
     pre: len(order) <= 3
     pre: all(order[i] != order[j] for i in range(len(order)) for j in range(i))
@@ -254,6 +265,9 @@ def list_evict_takes_the_oldest(ref_counts: list[int], n: int, protected: int) -
     """Exactly `n` eligible chunks leave, the oldest first, or none; who stays keeps its place.
 
     Bound: up to three residents with any ref counts, one protected key, up to four victims asked.
+    Clauses: `lru/oldest-leaves-first`, `lru/passed-over-keeps-place`, `evict/exact-count`,
+    `evict/idle-only`, `evict/protected-honoured`, `evict/none-only-when-short`,
+    `evict/none-changes-nothing`.
 
     pre: len(ref_counts) <= 3
     pre: 0 <= n <= 4
@@ -272,6 +286,9 @@ def evictable_evict_takes_the_oldest(size: int, n: int, first: int, second: int)
     """The same of the evictable order: exactly `n` idle chunks that are not protected, or none.
 
     Bound: up to three idle chunks and one busy one, two protected keys, up to four victims asked.
+    Clauses: `lru/oldest-leaves-first`, `lru/passed-over-keeps-place`, `evict/exact-count`,
+    `evict/protected-honoured`, `evict/none-only-when-short`, `evict/none-changes-nothing`,
+    `evict/forgets-victims`.
 
     pre: 0 <= size <= 3
     pre: 0 <= n <= 4
@@ -292,6 +309,7 @@ def evictable_marks_give_and_take_a_place(idle: list[int], key: int) -> bool:
     """A mark gives the last place, its opposite none; neither changes who is resident.
 
     Bound: up to three idle chunks that differ, any chunk that is marked.
+    Clauses: `lru/becoming-idle-is-use`, `marks/keep-residency`.
 
     pre: len(idle) <= 3
     pre: all(idle[i] != idle[j] for i in range(len(idle)) for j in range(i))
@@ -311,6 +329,7 @@ def evictable_touch_needs_a_place(idle: list[int], first: int, second: int) -> b
     """Idle chunks move to the recent end, the first key last; others get no place by it.
 
     Bound: up to three idle chunks that differ, two touched keys that differ.
+    Clauses: `lru/touch-of-busy-lost`, `lru/batch-tail-first`, `touch/keeps-residency`.
 
     pre: len(idle) <= 3
     pre: all(idle[i] != idle[j] for i in range(len(idle)) for j in range(i))
@@ -331,6 +350,7 @@ def by_position_sorts_if_all_is_known(positions: list[int]) -> bool:
     """Known positions sort the keys, lowest first; equal ones keep the order of the call.
 
     Bound: up to three keys with any positions.
+    Clauses: `request-order/by-end-token`, `request-order/ties-keep-call-order`.
 
     pre: len(positions) <= 3
     post: _
@@ -348,6 +368,7 @@ def by_position_needs_every_position(positions: list[int], unknown: int) -> bool
     """One position that is not known leaves the order of the call.
 
     Bound: up to four keys with any positions, any one of them not known.
+    Clauses: `request-order/partly-known-keeps-call-order`.
 
     pre: len(positions) <= 4
     pre: 0 <= unknown < len(positions)
@@ -362,6 +383,7 @@ def by_position_keeps_duplicates(first: int, second: int) -> bool:
     """A key that stands there twice leaves the order of the call, and stays there twice.
 
     Bound: two keys and the first of them again; each key is its own position.
+    Clauses: `request-order/duplicates-keep-call-order`.
 
     post: _
     """
@@ -376,6 +398,7 @@ def observe_counts_and_renews(counts: list[int], key: int) -> bool:
     """The key counts one more and is the most recently seen; with room, no other changes.
 
     Bound: up to three tracked keys with any counts of 1 or more, any key, one place free.
+    Clauses: `reuse-filter/lookup-counts-each-key`, `reuse-filter/repeat-renews`.
 
     pre: len(counts) <= 3
     pre: all(count >= 1 for count in counts)
@@ -392,6 +415,7 @@ def observe_drops_the_least_recent(counts: list[int], key: int) -> bool:
     """A new key in a full tracker takes the place of the least recently seen, and of no other.
 
     Bound: one to four tracked keys with any counts of 1 or more, any key that is not tracked.
+    Clauses: `reuse-filter/tracker-drops-least-recent`.
 
     pre: 1 <= len(counts) <= 4
     pre: all(count >= 1 for count in counts)
@@ -407,6 +431,7 @@ def observe_stays_within_its_limit(size: int, limit: int, first: int, second: in
 
     Bound: up to three keys seen once each, any limit that is no less and at least 1, two keys
     observed.
+    Clauses: `reuse-filter/tracker-drops-least-recent`.
 
     pre: 0 <= size <= 3
     pre: limit >= 1
@@ -423,6 +448,7 @@ def admission_needs_the_threshold(counts: list[int], threshold: int) -> bool:
 
     Bound: up to three tracked keys with any counts of 1 or more, one that is not tracked, any
     threshold of 1 or more.
+    Clauses: `reuse-filter/store-needs-threshold`.
 
     pre: len(counts) <= 3
     pre: all(count >= 1 for count in counts)
@@ -448,6 +474,8 @@ def arc_evicts_from_t1_alone(ref_counts: list[int], target: int, n: int) -> bool
     Whether T1 is at its target makes no difference, since it gives when T2 has none to give.
     Bound: up to three chunks in T1 with any ref counts, whole targets of 0 or more, any `n` of 0
     or more.
+    Clauses: `arc/oldest-of-its-list-first`, `arc/falls-back-to-t1`, `arc/victim-becomes-ghost`,
+    `evict/exact-count`, `evict/idle-only`, `evict/none-changes-nothing`.
 
     pre: len(ref_counts) <= 3
     pre: target >= 0
@@ -470,6 +498,8 @@ def arc_evicts_from_t2_alone(ref_counts: list[int], target: int, n: int) -> bool
 
     Bound: up to three chunks in T2 with any ref counts, whole targets of 0 or more, any `n` of 0
     or more.
+    Clauses: `arc/oldest-of-its-list-first`, `arc/falls-back-to-t2`, `arc/victim-becomes-ghost`,
+    `evict/exact-count`, `evict/idle-only`, `evict/none-changes-nothing`.
 
     pre: len(ref_counts) <= 3
     pre: target >= 0
@@ -491,6 +521,7 @@ def arc_before_v030_refuses_below_its_target(size: int, target: int) -> bool:
     """With T2 empty and T1 idle, one chunk leaves exactly when T1 is at its target or above it.
 
     Bound: one to four chunks in T1, whole targets of 0 or more.
+    Clauses: `arc/no-fallback-to-t1`.
 
     pre: 1 <= size <= 4
     pre: target >= 0
@@ -508,6 +539,8 @@ def arc_chooses_the_list_by_its_target(
 
     Bound: two chunks in T1 and one in T2 with any ref counts, whole targets of 0 or more, one
     victim.
+    Clauses: `arc/t1-gives-at-target`, `arc/t2-gives-below-target`, `arc/falls-back-to-t2`,
+    `arc/falls-back-to-t1`, `arc/no-fallback-to-t1`, `arc/size-counts-busy-chunks`.
 
     pre: target >= 0
     post: _
@@ -530,6 +563,7 @@ def arc_recounts_t1_for_each_victim(target: int, n: int) -> bool:
     """In a batch T1 gives until it is below its target, then T2, then whoever has any left.
 
     Bound: two idle chunks in T1 and two in T2, whole targets of 0 or more, up to five victims.
+    Clauses: `arc/each-victim-anew`.
 
     pre: target >= 0
     pre: 0 <= n <= 5
@@ -551,6 +585,7 @@ def arc_trims_its_ghosts(size: int, capacity: int, n: int) -> bool:
 
     Bound: up to three ghosts, two idle chunks in T1 of which one or two leave, any capacity of 1
     or more.
+    Clauses: `arc/ghosts-trimmed-to-capacity`.
 
     pre: 0 <= size <= 3
     pre: capacity >= 1
@@ -569,6 +604,7 @@ def arc_insert_enters_t1_and_takes_the_ghost(ghosts: list[int], key: int, in_b1:
 
     Bound: up to three ghosts that differ, all in B1 or all in B2, one chunk each in T1 and T2,
     any key that is not in the cache.
+    Clauses: `arc/insert-into-t1`, `arc/insert-takes-ghost`.
 
     pre: len(ghosts) <= 3
     pre: all(ghosts[i] != ghosts[j] for i in range(len(ghosts)) for j in range(i))
@@ -586,6 +622,7 @@ def arc_remove_leaves_no_ghost(cached: list[int], key: int, in_t1: bool) -> bool
 
     Bound: up to three chunks that differ, all in T1 or all in T2, one ghost in each ghost list,
     any key.
+    Clauses: `arc/remove-leaves-no-ghost`, `remove/forgets`.
 
     pre: len(cached) <= 3
     pre: all(cached[i] != cached[j] for i in range(len(cached)) for j in range(i))
@@ -600,6 +637,7 @@ def arc_touch_promotes_ready_chunks_of_t1(key: int, ref_cnt: int) -> bool:
     """Touched in T1, a ready chunk moves to T2, a pending one to the end of T1; T2 renews.
 
     Bound: three chunks in T1 and two in T2, any ref count of the one that is touched.
+    Clauses: `arc/second-use-promotes`, `arc/use-renews-t2`, `arc/pending-stays-in-t1`.
 
     pre: 0 <= key <= 4
     post: _
@@ -617,6 +655,7 @@ def arc_finish_tells_stores_from_reuse(key: int, inserted: bool, reused: bool) -
 
     Bound: two chunks each in T1 and T2, one ghost in each ghost list, a request of one key, which
     is any of these or none.
+    Clauses: `arc/store-is-not-reuse`, `arc/reuse-promotes`, `arc/merely-seen-stays`.
 
     pre: not (inserted and reused)
     post: _

@@ -55,6 +55,8 @@ def test_theorem_names_clauses_of_the_registry(theorem: Theorem) -> None:
     names = set(re.findall(r"`([a-z-]+/[a-z0-9-]+)`", theorem.__doc__ or ""))
     assert names
     assert names <= set(CLAUSES)
+    # What it proves is among what it speaks of; the rest it assumes, or proves in part.
+    assert theorem.PROVES and theorem.PROVES.keys() <= names
 
 
 def test_every_file_is_a_theorem_of_the_table() -> None:

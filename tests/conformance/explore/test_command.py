@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from cachelaw.conformance.explore import plan
+from cachelaw.conformance.explore import command, plan
 from cachelaw.conformance.explore.calls import Scope
 from cachelaw.conformance.explore.command import add_explore
 from cachelaw.conformance.explore.plan import benchmark, rows, scope_of
 from cachelaw.conformance.subject import Unusable
 from cachelaw.reference import lru
 from cachelaw.reference.editions import EDITIONS, V024
+from cachelaw.reference.recency import renew
 
 
 def explored(*arguments: str) -> int:
@@ -47,9 +48,29 @@ def test_a_policy_of_one_edition(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_bounds_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policy", "lru", "--edition", "0.24", "--alphabet", "calls", "--capacity", "2")
     assert explored(*arguments) == 0
-    assert "2 3 2 2" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "calls, steps  2 3 2 2" in printed
     assert explored(*arguments, "--keys", "2", "--depth", "2") == 0
     assert "to depth 2" in capsys.readouterr().out
+    assert explored(*arguments, "--checks", "states") == 0
+    assert "steps  2" not in capsys.readouterr().out
+
+
+def test_bounds_of_ones_own_ask_the_rules_of_steps(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No state is wrong here, but the steps between them are."""
+
+    def head_first(order: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, ...]:
+        for key in keys:
+            order = renew(order, key) if key in order else order
+        return order
+
+    monkeypatch.setattr(lru, "list_touch", head_first)
+    arguments = ("--policy", "lru", "--edition", "v0.22", "--alphabet", "calls", "--capacity", "2")
+    assert explored(*arguments, "--checks", "states") == 0
+    assert explored(*arguments) == 1
+    assert "lru v0.22 breaks lru/batch-tail-first" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("policy", ["textbook", "filter"])
@@ -90,6 +111,9 @@ def test_known_faults_are_told_and_do_not_fail(
         ("--capacity", "0"),
         ("--keys", "-1"),
         ("--depth", "-1"),
+        ("--policy", "lru", "--checks", "restated"),
+        ("--policy", "textbook", "--checks", "class"),
+        ("--alphabet", "protocol", "--checks", "steps", "--policy", "arc"),
         ("--json", "no/such/folder/f"),
     ],
 )
@@ -111,8 +135,14 @@ def test_rows_of_one_alphabet() -> None:
     assert [(row.policy, row.alphabet) for row in made] == [("lru", "protocol")]
 
 
-def test_the_benchmark_counts_transitions() -> None:
-    assert benchmark(Scope(2, 3), rounds=1) > 0
+def test_the_benchmark_counts_transitions(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = benchmark(Scope(2, 3), rounds=3)
+    assert len(rates) == 3 and 0 < rates[0] <= rates[-1]
+    monkeypatch.setattr(command, "benchmark", lambda: [1000.0, 3000.0, 3100.0])
+    assert explored("--benchmark") == 0
+    assert "median 3,000 transitions a second, 1,000 to 3,100" in capsys.readouterr().out
 
 
 def test_a_row_can_be_written() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.assurance.record import counted, on_record
 
 from cachelaw.conformance.explore.calls import Calls, Scope
+from cachelaw.conformance.explore.plan import explore_policy, scope_of
 from cachelaw.conformance.explore.products import (
     EDITION_SCOPES,
     class_check,
@@ -26,9 +29,10 @@ from cachelaw.conformance.explore.textbook import (
     serve_vllm,
     way_of,
 )
+from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.oracle import Oracle
 from cachelaw.conformance.trace import Trace, describe
-from cachelaw.reference import v030
+from cachelaw.reference import textbook_arc, v030
 from cachelaw.reference.arc import ArcState
 from cachelaw.reference.cores import Core, all_cores, core_of
 from cachelaw.reference.editions import (
@@ -48,13 +52,11 @@ from cachelaw.reference.protocol import objection, perform, start
 
 @pytest.mark.parametrize("core", all_cores(), ids=lambda c: f"{c.profile}-{c.edition}")
 def test_classes_do_what_their_cores_do(core: Core) -> None:
-    ranked = core.profile == "lru" and core.edition >= V033
-    scope = Scope(2, 3, requests=1, pins=1, groups=2) if ranked else Scope(2, 3, pins=1)
-    machine = Calls(core, scope)
-    found = explore(
-        machine, symmetry=None if ranked else KeySymmetry(), check_step=class_check(machine)
-    )
-    assert found.broken is None and found.closed
+    """As the ledger has it on record, to the last count."""
+    scope = scope_of(core.profile, core.edition, "calls", "class", full=False)
+    row = explore_policy(core.profile, core.edition, "calls", scope, "class")
+    assert (row.extent, row.clause) == ("closed", "")
+    assert counted(row) == on_record(core.profile, core.edition.name, "calls", "class")
 
 
 def test_a_class_that_departs_from_its_core_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +153,34 @@ def test_arc_of_v031_and_v033_are_alike_for_two_requests() -> None:
 
 
 def test_the_reading_without_differences_is_the_papers() -> None:
-    assert compare_ways(TEXTBOOK, way_of(PAPER), ((1, 3), (2, 5), (3, 7))).proved_alike
+    assert compare_ways(
+        TEXTBOOK, way_of(PAPER), ((1, 3), (2, 5), (3, 7), (4, 9), (5, 11))
+    ).proved_alike
+
+
+def test_a_wrong_textbook_is_told_from_the_rules_restated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps in whole numbers show from capacity 5 on."""
+
+    def in_whole_numbers(state: Any, key: int) -> Any:
+        step = max(1.0, len(state.b1) // len(state.b2))
+        moved = replace(state, p=max(state.p - step, 0.0))
+        room = textbook_arc.replace(moved, True)
+        b2 = tuple(other for other in room.b2 if other != key)
+        return replace(room, b2=b2, t2=(*room.t2, key))
+
+    scope = scope_of("textbook", V033, "calls", "restated", full=False)
+    assert scope.keys == 2 * scope.capacity + 1
+    assert explore_policy("textbook", V033, "calls", scope, "restated").extent == "closed"
+    monkeypatch.setattr(textbook_arc, "_case_3", in_whole_numbers)
+    assert explore_policy("textbook", V033, "calls", scope, "restated").clause == DIVERGED
+    small = Scope(4, 9)
+    assert explore_policy("textbook", V033, "calls", small, "restated").extent == "closed"
 
 
 def test_the_reading_with_all_differences_is_vllms() -> None:
-    assert compare_ways(SHIPPED, way_of(VLLM), ((1, 3), (2, 6), (3, 9))).proved_alike
+    assert compare_ways(SHIPPED, way_of(VLLM), ((1, 4), (2, 7), (3, 10))).proved_alike
 
 
 def test_at_capacity_1_arc_and_the_textbook_are_alike() -> None:

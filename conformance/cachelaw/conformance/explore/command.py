@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich import box
@@ -15,9 +16,13 @@ from rich.table import Table
 from cachelaw.conformance.explore.calls import Scope
 from cachelaw.conformance.explore.plan import (
     ALPHABETS,
+    BENCHMARK,
+    CHECKS,
     POLICIES,
     Difference,
     Row,
+    benchmark,
+    checks_of,
     differences,
     explore_policy,
     rows,
@@ -64,8 +69,21 @@ def add_explore(commands: Any) -> None:
     made.add_argument("--keys", type=int, metavar="N", help="default: one more than the capacity")
     made.add_argument("--requests", type=int, metavar="N", help="that run at a time (default: 1)")
     made.add_argument("--depth", type=int, metavar="D", help="no more than so many steps")
+    made.add_argument(
+        "--checks",
+        choices=CHECKS,
+        help="states: what holds in every state; steps: that, and the rules of every step, which "
+        "cost several times as much; class: the edition's class beside the core; restated: the "
+        "textbook's rules written down a second time (default: all there is; with bounds of your "
+        "own, steps of calls and states of the protocol)",
+    )
     made.add_argument("--full", action="store_true", help="larger scopes; takes many minutes")
     made.add_argument("--json", type=Path, metavar="F", help="write the table to F as JSON")
+    made.add_argument(
+        "--benchmark",
+        action="store_true",
+        help="measure the search instead: transitions a second, without checks",
+    )
     made.set_defaults(run=run)
 
 
@@ -75,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         Unusable: a bound is out of range, an edition unknown, or the file cannot be written.
     """
+    if options.benchmark:
+        return _benchmark()
     if options.json is not None and not options.json.parent.is_dir():
         raise Unusable(f"--json: there is no folder {options.json.parent}")
     for name, least in (("capacity", 1), ("keys", 1), ("requests", 1), ("depth", 0)):
@@ -89,9 +109,14 @@ def run(options: argparse.Namespace) -> int:
     alphabets = ALPHABETS if options.alphabet is None else (options.alphabet,)
     if policies[0] in ("textbook", "filter") and "calls" not in alphabets:
         raise Unusable(f"the {policies[0]} has no protocol; explore its calls")
+    possible = {checks for p in policies for a in alphabets for checks in checks_of(p, a)}
+    if options.checks not in (None, *possible):
+        raise Unusable(
+            f"--checks {options.checks}: what is explored here has {', '.join(sorted(possible))}"
+        )
 
-    given = (options.capacity, options.keys, options.requests, options.depth)
-    if given == (None,) * 4:
+    given = (options.capacity, options.keys, options.requests, options.depth, options.checks)
+    if given == (None,) * 5:
         made: Iterable[Row] = rows(policies, editions, alphabets, full=options.full)
         told: Iterable[Difference] = differences(policies, editions)
     else:
@@ -110,12 +135,32 @@ def _bounded(
         without = policy in ("textbook", "filter")
         for edition in EDITIONS[-1:] if without else editions:
             for alphabet in ("calls",) if without else alphabets:
-                usual = scope_of(policy, edition, alphabet, "states", full=False)
-                capacity = options.capacity or usual.capacity
-                keys = options.keys or (capacity + 1 if options.capacity else usual.keys)
-                requests = options.requests or usual.requests
-                scope = Scope(capacity, keys, requests, usual.batch, usual.pins, usual.groups)
-                yield explore_policy(policy, edition, alphabet, scope, depth=options.depth)
+                possible = checks_of(policy, alphabet)
+                if options.checks in (None, *possible):
+                    usual = "steps" if "steps" in possible else "states"
+                    checks = options.checks or usual
+                    scope = _scope(policy, edition, alphabet, checks, options)
+                    yield explore_policy(policy, edition, alphabet, scope, checks, options.depth)
+
+
+def _scope(
+    policy: str, edition: Edition, alphabet: str, checks: str, options: argparse.Namespace
+) -> Scope:
+    usual = scope_of(policy, edition, alphabet, checks, full=options.full)
+    capacity = options.capacity or usual.capacity
+    keys = options.keys or (capacity + 1 if options.capacity else usual.keys)
+    requests = options.requests or usual.requests
+    return Scope(capacity, keys, requests, usual.batch, usual.pins, usual.groups)
+
+
+def _benchmark() -> int:
+    rates = benchmark()
+    print(
+        f"LRU v0.24, calls, capacity {BENCHMARK.capacity}, {BENCHMARK.keys} keys, no checks, one "
+        f"process: median {median(rates):,.0f} transitions a second, "
+        f"{rates[0]:,.0f} to {rates[-1]:,.0f} in {len(rates)} rounds"
+    )
+    return EXIT_HOLDS
 
 
 def _report(made: Iterable[Row], told: Iterable[Difference], file: Path | None) -> int:
@@ -185,9 +230,10 @@ def _table(all_rows: list[Row]) -> Table:
             f"{sum(one.seconds for one in same):.1f}",
         )
     table.caption = (
-        "c capacity, k keys, r requests at a time, p highest ref count. steps: rules of every step "
-        "too; class: the edition's class beside the core. Where keys are interchangeable, states "
-        "are counted up to their names."
+        "c capacity, k keys, r requests at a time, p highest ref count. Invariants of states are "
+        "asked everywhere; steps: rules of every step too; class: the edition's class beside the "
+        "core; restated: the paper's rules written down twice. Where keys are interchangeable, "
+        "states are counted up to their names."
     )
     return table
 

@@ -137,6 +137,12 @@ def way_of(reading: Reading) -> Way:
     return textbook_arc.empty, reading.serve
 
 
+def serving(one: Way, other: Way, capacity: int, keys: int) -> tuple[Serving, ServingSymmetry]:
+    """Return two ways side by side, and the symmetry of their keys."""
+    pair = Serving((one[0](capacity), other[0](capacity)), (one[1], other[1]), keys)
+    return pair, ServingSymmetry(keys, rename_lists)
+
+
 def compare_ways(
     one: Way, other: Way, scopes: Sequence[tuple[int, int]], depth: int | None = None
 ) -> Comparison[tuple[int, ...]]:
@@ -151,10 +157,10 @@ def compare_ways(
     best: tuple[int, ...] | None = None
     searched: list[tuple[Scope, Exploration[Any, Any]]] = []
     for capacity, keys in scopes:
-        pair = Serving((one[0](capacity), other[0](capacity)), (one[1], other[1]), keys)
+        pair, by_names = serving(one, other, capacity, keys)
         found = explore(
             pair,
-            symmetry=ServingSymmetry(keys, rename_lists),
+            symmetry=by_names,
             check_step=differs,
             depth=depth if best is None else len(best) - 1,
         )

@@ -247,9 +247,11 @@ def _lru_access(
     if [key for key in now if key not in joining] != [key for key in was if key not in joining]:
         yield "lru/access-needs-position"
     for key in joining:
+        if key not in was or key not in now:
+            continue
         # Whoever was older before and did not join itself is still older.
-        older = set(was[: was.index(key)]) - set(joining) if key in was else set()
-        if key in was and not older <= set(now[: now.index(key)]):
+        older = set(was[: was.index(key)]) - set(joining)
+        if not older <= set(now[: now.index(key)]):
             yield "lru/access-never-demotes"
 
 
