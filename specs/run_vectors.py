@@ -94,7 +94,9 @@ class Host:
         self.numbers = {bytes.fromhex(code): k for k, code in self.hexes.items()}
         self.chunks: dict[int, Status] = {}
         self.written: dict[int, tuple[int, int]] = {}
-        """Ref count and slot of each chunk, as the host wrote them last."""
+        """Ref count and slot of each resident chunk, as the host wrote them last."""
+        self.left: dict[int, tuple[Status, tuple[int, int]]] = {}
+        """The chunk that left last under each key, and what the host wrote into its status."""
         self.contexts = {
             name: Context(name, {self.key(int(k)): at for k, at in positions.items()})
             for name, positions in vector["requests"].items()
@@ -116,9 +118,12 @@ class Host:
             self.written[step["key"]] = (chunk.ref_cnt, self.written[step["key"]][1])
             return None
         if call == "read_status":
-            chunk = self.chunks[step["key"]]
-            same = (chunk.ref_cnt, chunk.chunk_id) == self.written[step["key"]]
-            return "unchanged" if same else "changed"
+            number = step["key"]
+            if number in self.chunks:
+                chunk, written = self.chunks[number], self.written[number]
+            else:
+                chunk, written = self.left[number]
+            return "unchanged" if (chunk.ref_cnt, chunk.chunk_id) == written else "changed"
         try:
             answer = getattr(self.policy, call)(*self._arguments(step))
         except Exception:
@@ -194,7 +199,7 @@ class Host:
 
     def _forget(self, number: int | None) -> None:
         if number in self.chunks:
-            del self.chunks[number], self.written[number]
+            self.left[number] = (self.chunks.pop(number), self.written.pop(number))
 
 
 # --- The judge -----------------------------------------------------------------------------------

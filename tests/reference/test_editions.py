@@ -8,7 +8,7 @@ import pytest
 
 import cachelaw.reference
 from cachelaw.conformance import releases
-from cachelaw.conformance.subject import host_calls
+from cachelaw.conformance.hosts import host_calls
 from cachelaw.reference.editions import (
     EDITIONS,
     NEWEST,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cachelaw.conformance.hosts import host_calls
 from cachelaw.conformance.instance import Instance, PlainCodec
-from cachelaw.conformance.subject import host_calls
 from cachelaw.reference import ReqContext
 from cachelaw.reference.editions import EDITIONS, V027, V031, V033, Edition, edition_named
 from cachelaw.reference.policy import check_capacity

@@ -641,6 +641,7 @@ def test_a_full_tracker_is_as_fast_as_an_empty_one(form: Form) -> None:
 
 
 def test_names_and_defaults_are_those_of_the_seed(form: Form) -> None:
+    """reuse-filter/defaults."""
     parameters = inspect.signature(form.make).parameters.values()
     assert [(p.name, p.default) for p in parameters] == [
         ("backing", inspect.Parameter.empty),

@@ -29,16 +29,25 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from cachelaw.conformance import shrink
+from cachelaw.conformance.course import Course
 from cachelaw.conformance.explore.products import compare_editions
 from cachelaw.conformance.filters.backing import backing_for
 from cachelaw.conformance.filters.backing import objection as filter_objection
 from cachelaw.conformance.filters.search import FilterSearch
 from cachelaw.conformance.filters.trace import WITH_CONTEXT, FilterEvent, FilterTrace
 from cachelaw.conformance.finding import Experiment, Finding, lockstep_experiment, twin_experiment
-from cachelaw.conformance.instance import Instance, PlainCodec
+from cachelaw.conformance.instance import Codec, Instance, PlainCodec
 from cachelaw.conformance.laws import LAWS
 from cachelaw.conformance.lockstep import Lockstep
-from cachelaw.conformance.probes import PROBES, contract_probes, stored, twin_probes
+from cachelaw.conformance.mutants.zoo import FILTERS, classes, mutants
+from cachelaw.conformance.probes import (
+    PROBES,
+    contract_probes,
+    evicted,
+    stored,
+    touched,
+    twin_probes,
+)
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import Event, Trace, keys_of, rewritten
 from cachelaw.reference.arc import ArcState
@@ -191,7 +200,8 @@ class Wrong(NamedTuple):
     """A stored wrong policy.
 
     Attributes:
-        name: a class of `tests/conformance/zoo.py`, or `LRU v0.24` for another edition's reference.
+        name: a class of `cachelaw.conformance.mutants.zoo`, or `LRU v0.24` for the reference of
+            another edition.
         does: what it does wrong, in one line.
         made: the class.
         breaks: the clause that it is there to break; empty for a reference.
@@ -225,15 +235,10 @@ class Wrong(NamedTuple):
 @cache
 def zoo() -> tuple[Wrong, ...]:
     """Return every wrong policy of the zoo that answers alike twice."""
-    module = _loaded("cachelaw_vectors_zoo", ROOT / "tests" / "conformance" / "zoo.py")
     return tuple(
         Wrong(name, str(made.__doc__), made, made.breaks)
-        for name, made in vars(module).items()
-        if inspect.isclass(made)
-        and made.__module__ == module.__name__
-        and hasattr(made, "breaks")
-        and not getattr(made, "cachelaw", {}).get("randomized")
-        and "andom" not in name
+        for name, made in mutants().items()
+        if not getattr(made, "cachelaw", {}).get("randomized") and "andom" not in name
     )
 
 
@@ -328,15 +333,16 @@ def performed(
 def answering(build: Callable[[int], Any], setting: Setting[int]) -> Callable[[Call], Any]:
     """Return what makes calls on a policy and answers with victims' keys."""
     module = importlib.import_module(setting.edition.module)
-    instance = Instance(build, setting, module.ChunkStatus, PlainCodec())
+    codec = Codec(setting.group_of, fresh=True)
+    instance = Instance(build, setting, module.ChunkStatus, codec)
 
     def answer(call: Call) -> Any:
         given = instance.carry_out(call)
         if call.method != "evict" or given is None:
             return None
-        victims = tuple(key for key, _ in given)
-        for key in victims:
-            del instance.chunks[key]
+        victims = tuple(codec.decode(key) for key, _ in given)
+        for victim in victims:
+            del instance.chunks[victim]  # type: ignore[arg-type]  # a KeyError if it is unknown
         return victims
 
     return answer
@@ -462,7 +468,7 @@ def _lived(
             del residents[step["key"]]
         case "clear":
             residents.clear()
-        case "set_ref_cnt" | "mark_evictable" | "mark_non_evictable" | "read_status":
+        case "set_ref_cnt" | "mark_evictable" | "mark_non_evictable":
             if key not in residents:
                 raise Unfit(f"a {call} could find no chunk")
             if call == "set_ref_cnt":
@@ -544,10 +550,7 @@ def _vector(program: Program, steps: Sequence[Step]) -> Vector:
             "events": program.events,
         },
         **({"policies": policies} if policies > 1 else {}),
-        "keys": {
-            str(key): make_offload_key(key.to_bytes(HASH_BYTES, "big"), setting.group_of(key)).hex()
-            for key in keys
-        },
+        "keys": {str(key): _bytes_of(key, setting).hex() for key in keys},
         "requests": {
             name: {
                 str(key): at for key in keys if (at := setting.position_of(name, key)) is not None
@@ -558,6 +561,14 @@ def _vector(program: Program, steps: Sequence[Step]) -> Vector:
     }
     vector["id"] = identity(vector)
     return vector
+
+
+def _bytes_of(key: int, setting: Setting[int]) -> bytes:
+    """Return the offload key: its hash is the number of lower keys in its group, so that keys of
+    different groups share one, as chunks of the same tokens do."""
+    group = setting.group_of(key)
+    depth = sum(setting.group_of(lower) == group for lower in range(key))
+    return make_offload_key(depth.to_bytes(HASH_BYTES, "big"), group)
 
 
 def identity(vector: Vector) -> str:
@@ -673,37 +684,26 @@ def _is_legal(victims: Any, call: Call, books: State[int]) -> bool:
 
 
 def _with_statuses(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with a look at the status of each chunk before the first evict."""
+    """Return steps with a look at every status before each evict and each write of a ref count."""
     made: list[Step] = []
-    there: set[int] = set()
-    may_have_left = False
     for step in steps:
-        if step["call"] in ("evict", "set_ref_cnt") and not may_have_left:
-            made += [{"call": "read_status", "key": key} for key in sorted(there)]
-        may_have_left |= step["call"] == "evict" and step["n"] > 0
-        if step["call"] == "insert":
-            there.add(step["key"])
-        elif step["call"] in ("remove", "clear"):
-            there -= {step["key"]} if "key" in step else there
+        if step["call"] in ("evict", "set_ref_cnt"):
+            made += _status_looks(made)
         made.append(step)
     return made
 
 
 def _looks(steps: Sequence[Step]) -> list[Step]:
-    """Return a look at every key that was inserted or touched, and at the status of residents."""
+    """Return a look at every key that was inserted or touched, and at every status."""
     keys = sorted({key for step in steps for key in _keys_in(step)})
     looks: list[Step] = [{"call": "get", "key": key} for key in keys]
-    there: set[int] = set()
-    for step in steps:
-        if step["call"] == "insert":
-            there.add(step["key"])
-        elif step["call"] == "remove":
-            there.discard(step["key"])
-        elif step["call"] == "clear":
-            there.clear()
-    if not any(step["call"] == "evict" and step["n"] for step in steps):
-        looks += [{"call": "read_status", "key": key} for key in sorted(there)]
-    return looks
+    return looks + _status_looks(steps)
+
+
+def _status_looks(steps: Sequence[Step]) -> list[Step]:
+    """Return a look at the status of every key that was inserted, wherever it is now."""
+    inserted = sorted({step["key"] for step in steps if step["call"] == "insert"})
+    return [{"call": "read_status", "key": key} for key in inserted]
 
 
 def _without_looks(program: Program, steps: list[Step], wrong: Wrong) -> Vector:
@@ -833,6 +833,14 @@ def _unknown_touches(
         touch: Step = {"call": "touch", "keys": unknown, "request": "u99"}
         yield from _between(plain, lambda _: [touch])  # noqa: B023
 
+    def not_yet(before: list[Step]) -> list[Step]:
+        """Touch the keys that are stored later, and not yet."""
+        known = {step["key"] for step in before if step["call"] == "insert"}
+        later = [key for key in keys if key not in known]
+        return [{"call": "touch", "keys": later, "request": "u99"}] if later else []
+
+    yield from _between(plain, not_yet)
+
 
 def _refused_evictions(
     program: Program, plain: Lives, events: Sequence[Event], wrong: Wrong
@@ -931,10 +939,16 @@ def _pruned(program: Program, vector: Vector, wrong: Wrong) -> Vector:
                 return vector
             step["answer"] = {"same_as": place[answer["same_as"]]}
         made.append(step)
-    return finished(program, with_relations(made, program.setting.capacity), wrong)
+    try:
+        return finished(program, with_relations(made, program.setting.capacity), wrong)
+    except Unfit:
+        return vector  # what the first twin does afterwards is what the second suffers from
 
 
 # --- Searching -----------------------------------------------------------------------------------
+
+
+SHORTEST, SHORTENED = "no trace at its scope is shorter", "made shorter step by step"
 
 
 class Found(NamedTuple):
@@ -943,18 +957,17 @@ class Found(NamedTuple):
     Attributes:
         trace: the trace.
         wrong: the policy.
-        shortest: whether there is no shorter one at its scope.
+        how: how short it is, in words.
     """
 
     trace: Trace
     wrong: Wrong
-    shortest: bool
+    how: str
 
     @property
     def source(self) -> str:
         """Where a vector of it comes from, in words."""
-        how = "no trace at its scope is shorter" if self.shortest else "made shorter step by step"
-        return f"what tells {self.wrong.name} of the zoo from a right policy; {how}"
+        return f"what tells {self.wrong.name} of the zoo from a right policy; {self.how}"
 
 
 def profile_of(clause: Clause) -> str:
@@ -973,11 +986,23 @@ def experiment_of(clause: Clause, wrong: Wrong, edition: Edition) -> Experiment:
     return lambda trace: [*calls(trace), *twins(trace)]
 
 
-def search(clause: Clause, wrong: Wrong, edition: Edition) -> Found | None:
-    """Return a short trace on which the wrong policy breaks the clause; None if no probe does."""
+def search(clause: Clause, wrong: Wrong, edition: Edition) -> Iterator[Found]:
+    """Yield short traces on which the wrong policy may break the clause, if there are any."""
     if clause.name == SHARING:
         # What an instance shares shows where another one was never touched.
-        return Found(Trace(edition, 1, stored(1)), wrong, True)
+        yield Found(Trace(edition, 1, stored(1)), wrong, SHORTEST)
+    else:
+        found = _by_probes(clause, wrong, edition)
+        if found is not None:
+            yield found
+    if clause.name in (SHARING, "clear/equals-new"):
+        # What is learned after all has left would matter before, in another life. That all leave
+        # makes the rest independent of whom a policy chooses.
+        life = (*stored(1, 2), *evicted(2), *stored(1, 2), *touched(1))
+        yield Found(Trace(edition, 2, life), wrong, "given by hand")
+
+
+def _by_probes(clause: Clause, wrong: Wrong, edition: Edition) -> Found | None:
     experiment = experiment_of(clause, wrong, edition)
     probes = [*contract_probes(edition)]
     if clause.profile in PROBES:
@@ -1004,7 +1029,7 @@ def _shortened(
             short = shrink.shortest(wrong.subject(edition, profile_of(clause)), short, experiment)
         finally:
             shrink.MOST_TRANSITIONS = kept
-    return Found(short.trace, wrong, short.shortest)
+    return Found(short.trace, wrong, SHORTEST if short.shortest else SHORTENED)
 
 
 def candidates(clause: Clause) -> list[Wrong]:
@@ -1053,15 +1078,11 @@ def clause_vectors(clause: Clause, say: Callable[[str], None]) -> list[Vector]:
         for wrong in wrongs:
             if any(found.wrong is wrong for found in known) or _fails_one(vectors, wrong, edition):
                 continue
-            found_now = search(clause, wrong, edition)
-            if found_now is not None and _add(vectors, clause, found_now, edition):
-                known.append(found_now)
+            known += _add_first(vectors, clause, search(clause, wrong, edition), edition)
         for wrong in candidates(clause):
             if any(edition.name in vector["editions"] for vector in vectors):
                 break
-            found_now = search(clause, wrong, edition)
-            if found_now is not None and _add(vectors, clause, found_now, edition):
-                known.append(found_now)
+            known += _add_first(vectors, clause, search(clause, wrong, edition), edition)
         else:
             if not any(edition.name in vector["editions"] for vector in vectors):
                 say(f"{clause.name}: no vector for {edition}")
@@ -1078,6 +1099,13 @@ def _add(vectors: list[Vector], clause: Clause, found: Found, edition: Edition) 
     except Unfit:
         return False
     return True
+
+
+def _add_first(
+    vectors: list[Vector], clause: Clause, traces: Iterable[Found], edition: Edition
+) -> list[Found]:
+    """Add the vector of the first trace that has one; return that trace, if there is one."""
+    return next(([found] for found in traces if _add(vectors, clause, found, edition)), [])
 
 
 def _fails_one(vectors: Iterable[Vector], wrong: Wrong, edition: Edition) -> bool:
@@ -1263,11 +1291,7 @@ def _clause_of_bug(number: str, profile: str, edition: Edition) -> Clause | None
 
 def filter_wrongs() -> Iterator[tuple[Wrong, Subject]]:
     """Yield the wrong filters of the zoo, with the form that each has."""
-    path = ROOT / "tests" / "conformance" / "filter_zoo.py"
-    module = _loaded("cachelaw_vectors_filter_zoo", path)
-    for name, made in vars(module).items():
-        if not inspect.isclass(made) or made.__module__ != module.__name__:
-            continue
+    for name, made in classes(FILTERS).items():
         form = next((f for f in ("RightV021", "RightV019", "RightV020") if _is_a(made, f)), None)
         if form in (None, "RightV021") or "Right" in name:
             continue
@@ -1294,10 +1318,10 @@ def filter_vectors() -> Iterator[Vector]:
     """Yield the vectors of the reuse filter."""
     newest_first = sorted(filter_wrongs(), key=lambda pair: pair[1].edition, reverse=True)
     for wrong, subject in newest_first:
-        found = FilterSearch(subject, 1, lambda line: None)
-        found.run_probes()
-        found.shorten()
-        for clause, finding in found.found.items():
+        course = Course()
+        for unit in FilterSearch(subject, 1, lambda line: None, course).units(0, 0):
+            unit()
+        for clause, finding in course.found.items():
             try:
                 yield _filter_vector(CLAUSES[clause], finding.trace, wrong)
             except Unfit:

@@ -19,6 +19,9 @@ from cachelaw.reference.protocol import Call
 USES = ("touch", "on_store_miss", "on_request_access", "on_request_finished")
 """Methods that report uses and change no residency."""
 
+THOROUGH_UP_TO = 64
+"""The capacity beyond which a look at every key after every call takes longer than it tells."""
+
 RESIDENCY = {
     "get": "get/no-side-effect",
     "insert": "insert/makes-resident",
@@ -52,7 +55,8 @@ class Witness:
     Args:
         instance: the policy under test.
         met: counts, by clause, how often its condition was met.
-        thorough: look at every key ever seen after every call, not only at those of the call.
+        thorough: look at every key ever seen after every call, not only at those of the call;
+            up to capacity 64.
         may_refuse: the policy has declared that it refuses evictions at will.
     """
 
@@ -68,11 +72,13 @@ class Witness:
         self.met = met
         self.refusals: list[Breach] = []
         """Breaches of `evict/none-only-when-short`, after which a run can go on."""
-        self._thorough = thorough
+        self._thorough = thorough and instance.setting.capacity <= THOROUGH_UP_TO
         self._may_refuse = may_refuse
         self._ref_cnt: dict[int, int] = {}
         self._slot: dict[int, int] = {}
         self._known: set[int] = set()
+        self._slot_name = ""
+        """What a status calls its slot; not known before the first insert."""
 
     def carry_out(self, call: Call) -> tuple[int, ...] | None:
         """Make one call.
@@ -83,96 +89,100 @@ class Witness:
         Raises:
             Breach: the call broke a clause.
         """
-        if call.method == "set_ref_cnt":
-            self._set_ref_cnt(call)
+        method, arguments = call
+        if method == "set_ref_cnt":
+            self._set_ref_cnt(*arguments)
             return None
-        leaving = self._leaving(call)
+        leaving = self._leaving(call) if method in ("remove", "clear") else ()
         try:
             answer = self.instance.carry_out(call)
         except (Exception, SystemExit) as error:
             raise _raised(error) from error
         self.met["call/valid-call-returns"] += 1
-        self._judge_arguments()
+        for passed, before in self.instance.passed:
+            self._judge_argument(passed, before)
         for key, chunk in leaving:
             self._judge_status(key, chunk)
-        if call.method == "evict":
-            return self._judge_evict(answer, *call.arguments)
-        self._judge_other(call, answer)
+        if method == "evict":
+            return self._judge_evict(answer, *arguments)
+        if method == "get":
+            self._judge_get(arguments[0], answer)
+        else:
+            self._judge_other(method, arguments)
         return None
 
-    def _set_ref_cnt(self, call: Call) -> None:
+    def _set_ref_cnt(self, key: int, ref_cnt: int) -> None:
         """Let the manager write a ref count, after a look at what it wrote last."""
-        key, ref_cnt = call.arguments
-        self._judge_status(key, self.instance.chunks[key])
-        self.instance.carry_out(call)
-        self._ref_cnt[key] = ref_cnt
+        chunk = self.instance.chunks[key]
+        self._judge_status(key, chunk)
+        chunk.ref_cnt = self._ref_cnt[key] = ref_cnt
 
     def _leaving(self, call: Call) -> list[tuple[int, Any]]:
-        """Return the chunks that a call takes out of the cache, other than by eviction."""
+        """Return the chunks that a `remove` or a `clear` takes out of the cache."""
         chunks = self.instance.chunks
-        if call.method == "remove":
-            return [(call.arguments[0], chunks[call.arguments[0]])]
-        return list(chunks.items()) if call.method == "clear" else []
+        if call.method == "clear":
+            return list(chunks.items())
+        return [(call.arguments[0], chunks[call.arguments[0]])]
 
     # --- after every call ---
 
-    def _judge_arguments(self) -> None:
-        for passed, before in self.instance.passed:
-            if before:
-                self.met["call/arguments-unchanged"] += 1
-            if passed != before:
-                raise Breach(
-                    "call/arguments-unchanged",
-                    f"the {type(passed).__name__} passed still has {len(before)} keys",
-                    f"it has been changed and has {len(passed)}",
-                )
+    def _judge_argument(self, passed: Any, before: Any) -> None:
+        if before:
+            self.met["call/arguments-unchanged"] += 1
+        if passed != before:
+            raise Breach(
+                "call/arguments-unchanged",
+                f"the {type(passed).__name__} passed still has {len(before)} keys",
+                f"it has been changed and has {len(passed)}",
+            )
 
-    def _judge_other(self, call: Call, answer: Any) -> None:
-        method, arguments = call
+    def _judge_other(self, method: str, arguments: tuple[Any, ...]) -> None:
         clause = RESIDENCY[method]
         keys: Sequence[int]
         match method:
-            case "get":
-                self._judge_get(arguments[0], answer)
-                keys = ()
             case "insert":
                 keys = arguments[:1]
                 self._ref_cnt[keys[0]] = -1
                 self._slot[keys[0]] = arguments[1]
+                if not self._slot_name:
+                    says_chunk = hasattr(self.instance.chunks[keys[0]], "chunk_id")
+                    self._slot_name = "chunk_id" if says_chunk else "block_id"
+            case "mark_evictable" | "mark_non_evictable":
+                keys = arguments[:1]
             case "remove":
                 keys = arguments[:1]
                 del self._ref_cnt[keys[0]]
+            case "on_request_finished":
+                keys = [key for group in arguments[0] for key in group]
             case "clear":
                 keys = tuple(self._known)
                 self._ref_cnt.clear()
-            case "on_request_finished":
-                keys = [key for group in arguments[0] for key in group]
-            case "touch" | "on_store_miss" | "on_request_access":
-                keys = arguments[0]
             case _:
-                keys = arguments[:1]
+                keys = arguments[0]
         self._known.update(keys)
         if keys:
             self.met[clause] += 1
-        if method in USES and any(key not in self._ref_cnt for key in keys):
+        if method in USES and not self._ref_cnt.keys() >= set(keys):
             self.met["touch/absent-ignored"] += 1
-        self._judge_residents(clause, keys)
+        self._judge_residency(clause, self._looked_at(keys))
 
     def _judge_get(self, key: int, answer: Any) -> None:
-        if key not in self._ref_cnt:
+        if key in self._ref_cnt:
+            self.met["get/same-object"] += 1
+            if answer is not self.instance.chunks[key]:
+                raise _another(key, answer)
+        else:
             self.met["get/absent-is-none"] += 1
             if answer is not None:
                 actual = f"an object of type {type(answer).__name__}"
                 raise Breach("get/absent-is-none", f"None, since {key} is absent", actual)
-            return
-        self.met["get/same-object"] += 1
-        if answer is not self.instance.chunks[key]:
-            raise _another(key, answer)
+        if self._thorough:
+            self._judge_residency("get/no-side-effect", self._looked_at(()))
 
     def _judge_status(self, key: int, chunk: Any) -> None:
         """Look whether a status is still as the manager wrote it."""
         self.met["chunk-status/manager-writes"] += 1
-        slot = getattr(chunk, "chunk_id", getattr(chunk, "block_id", None))
+        slot = getattr(chunk, self._slot_name, None)
         if chunk.ref_cnt != self._ref_cnt[key] or slot != self._slot[key]:
             raise Breach(
                 "chunk-status/manager-writes",
@@ -181,14 +191,16 @@ class Witness:
                 f"ref count {chunk.ref_cnt}, slot {slot}",
             )
 
-    def _judge_residents(self, clause: str, keys: Iterable[int]) -> None:
-        """Ask `get` for the keys of a call, or for all: is resident who should be?"""
-        self._judge_residency(clause, sorted(self._known) if self._thorough else keys)
+    def _looked_at(self, keys: Sequence[int]) -> Sequence[int]:
+        """Return the keys to look at after a call: those that it is about, or all."""
+        return sorted(self._known) if self._thorough else keys
 
-    def _judge_residency(self, clause: str, keys: Iterable[int]) -> None:
+    def _judge_residency(self, clause: str, keys: Sequence[int]) -> None:
+        """Ask `get` for keys: is resident who should be?"""
+        policy, encode = self.instance.policy, self.instance.codec.encode
         for key in keys:
             try:
-                found = self.instance.policy.get(self.instance.codec.encode(key))
+                found = policy.get(encode(key))
             except (Exception, SystemExit) as error:
                 raise _raised(error) from error
             if key not in self._ref_cnt:
@@ -204,11 +216,8 @@ class Witness:
     def _judge_evict(
         self, answer: Any, n: int, protected: frozenset[int]
     ) -> tuple[int, ...] | None:
-        eligible = sum(
-            ref_cnt == 0 and key not in protected for key, ref_cnt in self._ref_cnt.items()
-        )
         if answer is None:
-            self._judge_refusal(n, protected, eligible)
+            self._judge_refusal(n, protected)
             return None
         if n == 0:
             self.met["evict/zero-is-empty"] += 1
@@ -226,11 +235,11 @@ class Witness:
             self._judge_residency("evict/keeps-others", tuple(self._ref_cnt))
         return victims
 
-    def _judge_refusal(self, n: int, protected: frozenset[int], eligible: int) -> None:
+    def _judge_refusal(self, n: int, protected: frozenset[int]) -> None:
         if n == 0:
             raise Breach("evict/zero-is-empty", "an empty list", "None")
-        if eligible >= n and not self._may_refuse:
-            idle = sorted(k for k, r in self._ref_cnt.items() if r == 0 and k not in protected)
+        idle = [k for k, r in self._ref_cnt.items() if r == 0 and k not in protected]
+        if len(idle) >= n and not self._may_refuse:
             self.refusals.append(
                 Breach(
                     "evict/none-only-when-short",
@@ -239,7 +248,8 @@ class Witness:
                 )
             )
         self.met["evict/none-changes-nothing"] += bool(self._ref_cnt)
-        self._judge_residents("evict/none-changes-nothing", tuple(self._ref_cnt))
+        looked_at = self._looked_at(tuple(self._ref_cnt))
+        self._judge_residency("evict/none-changes-nothing", looked_at)
 
     def _judge_victims(self, answer: Any, n: int, protected: frozenset[int]) -> tuple[int, ...]:
         met, residents = self.met, self._ref_cnt
@@ -284,11 +294,32 @@ class Witness:
 
 
 def _raised(error: BaseException) -> Breach:
-    return Breach(
-        "call/valid-call-returns",
-        "the call returns",
-        f"it raised {type(error).__name__}: {_without_addresses(str(error))[:200]}",
-    )
+    return Breach("call/valid-call-returns", "the call returns", f"it raised {_told(error)}")
+
+
+def _told(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be shown)"
+    return f"{type(error).__name__}: {_without_addresses(text)[:200]}"
+
+
+def in_an_answer(method: str, error: Exception) -> Breach | None:
+    """Return what is broken if looking at an answer raised an error; None if it is our own fault.
+
+    Args:
+        method: the call that was answered.
+        error: what was raised, somewhere below the judgement of the answer.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    if module.startswith(("cachelaw.conformance.", "cachelaw.reference.")):
+        return None
+    clause = "evict/list-of-pairs" if method == "evict" else "get/same-object"
+    return Breach(clause, "an answer that can be looked at", f"looking at it raised {_told(error)}")
 
 
 def _another(key: int, found: Any) -> Breach:
@@ -306,5 +337,8 @@ def _listed(keys: Iterable[int]) -> str:
 
 
 def _shown(answer: Any) -> str:
-    text = _without_addresses(repr(answer))
+    try:
+        text = _without_addresses(repr(answer))
+    except Exception:
+        return f"an object of type {type(answer).__name__} that cannot be shown"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -7,12 +7,13 @@ hosts of the edition pass. Nothing is judged here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from cachelaw.reference.context import ReqContext
-from cachelaw.reference.keys import OffloadKey, make_offload_key
+from cachelaw.reference.keys import make_offload_key
 from cachelaw.reference.protocol import Call, Setting
 
 Build = Callable[[int], Any]
@@ -43,20 +44,31 @@ class Codec:
     def __init__(self, group_of: Callable[[int], int], *, fresh: bool) -> None:
         self._group_of = group_of
         self._fresh = fresh
-        self._encoded: dict[int, OffloadKey] = {}
+        self._depths: list[int] = []
+        self._in_group: Counter[int] = Counter()
+        self._parts: dict[int, tuple[bytes, bytes]] = {}
         self._decoded: dict[bytes, int] = {}
 
     def encode(self, key: int) -> Any:
         """Return the offload key of `key`."""
-        made = self._encoded.get(key)
-        if made is None:
-            group = self._group_of(key)
-            # Keys of different groups share a block hash, as chunks of the same tokens do.
-            depth = sum(self._group_of(lower) == group for lower in range(key))
-            made = make_offload_key(depth.to_bytes(32, "big"), group)
-            self._encoded[key] = made
-            self._decoded[made] = key
-        return made[:18] + made[18:] if self._fresh else made
+        try:
+            left, right = self._parts[key]
+        except KeyError:
+            left, right = self._make(key)
+        # Two halves put together are a bytes object of their own.
+        return left + right if self._fresh else left
+
+    def _make(self, key: int) -> tuple[bytes, bytes]:
+        # Keys of different groups share a block hash, as chunks of the same tokens do: the hash
+        # of a key is the number of lower keys in its group.
+        while len(self._depths) <= key:
+            group = self._group_of(len(self._depths))
+            self._depths.append(self._in_group[group])
+            self._in_group[group] += 1
+        made = make_offload_key(self._depths[key].to_bytes(32, "big"), self._group_of(key))
+        self._decoded[made] = key
+        parts = self._parts[key] = (made[:18], made[18:]) if self._fresh else (made, b"")
+        return parts
 
     def decode(self, made: Any) -> int | None:
         """Return the integer of an offload key, None if it was never passed."""
@@ -101,16 +113,21 @@ class Instance:
         self.passed: list[tuple[Any, Any]] = []
         """Collections that the last call passed, each with a copy from before the call."""
         self._status = status
-        self._manner = manner
+        self._one_shot = manner.one_shot
+        self._extra_gets = manner.extra_gets
+        self._insert_takes_context = setting.edition.has_request_access
+        self._touch_takes_context = setting.edition.touch_takes_context
         self._contexts: dict[str, ReqContext] = {}
 
     def carry_out(self, call: Call) -> Any:
         """Make one call and return what the policy answered, untouched."""
         self.passed.clear()
-        if self._manner.extra_gets:
+        if self._extra_gets:
             for key in (*_keys_in(call), *sorted(self.chunks)):
                 self.policy.get(self.codec.encode(key))
-        return getattr(self, f"_{call.method}")(*call.arguments)
+        if call.method == "get":  # half of all calls
+            return self.policy.get(self.codec.encode(call.arguments[0]))
+        return getattr(self, MAKERS[call.method])(*call.arguments)
 
     def context(self, request: str, keys: Iterable[int] = ()) -> ReqContext:
         """Return the context of `request`, which knows the positions of `keys` if it can."""
@@ -123,12 +140,9 @@ class Instance:
                 context.set_offload_key_position(self.codec.encode(key), position)
         return context
 
-    def _get(self, key: int) -> Any:
-        return self.policy.get(self.codec.encode(key))
-
     def _insert(self, key: int, slot: int, request: str) -> Any:
         chunk = self.chunks[key] = self._status(slot)
-        if self.setting.edition.has_request_access:
+        if self._insert_takes_context:
             context = self.context(request, (key,))
             return self.policy.insert(self.codec.encode(key), chunk, context)
         return self.policy.insert(self.codec.encode(key), chunk)
@@ -139,7 +153,7 @@ class Instance:
         return answer
 
     def _touch(self, keys: tuple[int, ...], request: str) -> Any:
-        if self.setting.edition.touch_takes_context:
+        if self._touch_takes_context:
             return self.policy.touch(self._iterable(keys), self.context(request, keys))
         return self.policy.touch(self._iterable(keys))
 
@@ -184,11 +198,22 @@ class Instance:
 
     def _iterable(self, keys: tuple[int, ...]) -> Any:
         encoded = [self.codec.encode(key) for key in keys]
-        return iter(encoded) if self._manner.one_shot else self._keep(encoded)
+        return iter(encoded) if self._one_shot else self._keep(encoded)
 
     def _keep(self, collection: Any) -> Any:
         self.passed.append((collection, collection.copy()))
         return collection
+
+
+MAKERS = {
+    method: f"_{method}"
+    for method in (
+        *("insert", "remove", "touch", "on_store_miss", "on_request_access"),
+        *("on_request_finished", "evict", "clear", "mark_evictable", "mark_non_evictable"),
+        "set_ref_cnt",
+    )
+}
+"""The methods of `Instance` that make calls, but for `get`."""
 
 
 def _keys_in(call: Call) -> Iterator[int]:

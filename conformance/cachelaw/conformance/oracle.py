@@ -8,16 +8,26 @@ been put to can be said to hold. The conditions are read off the reference's sta
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from cachelaw.conformance.instance import Instance, PlainCodec
 from cachelaw.reference import arc
-from cachelaw.reference.editions import Edition
+from cachelaw.reference.editions import V024, V030
 from cachelaw.reference.lru import EvictableOrder, RankedOrder, RequestRank, rank_of
 from cachelaw.reference.order import by_position
 from cachelaw.reference.protocol import Call, Setting
 from cachelaw.reference.recency import eligible
+
+
+class Status:
+    """What the reference reads of a chunk's status, which is the ref count alone."""
+
+    __slots__ = ("ref_cnt",)
+
+    def __init__(self, slot: int) -> None:
+        self.ref_cnt = -1
 
 
 class Oracle:
@@ -29,33 +39,33 @@ class Oracle:
     """
 
     def __init__(self, profile: str, setting: Setting[int]) -> None:
-        self._conditions: Callable[[Oracle, Call], Iterator[str]] = CONDITIONS[profile]
+        self._conditions = CONDITIONS[profile]
         module = importlib.import_module(setting.edition.module)
-        self.policy_class: Callable[[int], Any] = getattr(module, profile.upper())
-        self.instance = Instance(self.policy_class, setting, module.ChunkStatus, PlainCodec())
-
-    @property
-    def edition(self) -> Edition:
-        """Whose reference it is."""
-        return self.instance.setting.edition
-
-    @property
-    def policy(self) -> Any:
+        policy_class: Callable[[int], Any] = getattr(module, profile.upper())
+        build = partial(Instance, policy_class, setting, Status, PlainCodec())
+        self.instance: Instance = build()
+        self.policy = self.instance.policy
         """The reference policy, with its state."""
-        return self.instance.policy
+        by_transfers = V024 <= setting.edition <= V030
+        self.mistaken: Instance | None = None if profile == "arc" or by_transfers else build()
+        """A policy that is wrong: transfers are uses. Where it would evict as the reference does,
+        `lru/transfer-is-no-use` is not put to the test."""
 
-    def met(self, call: Call) -> Iterator[str]:
-        """Yield the clauses whose condition `call`, about to be made, meets."""
-        return self._conditions(self, call)
+    def met(self, call: Call) -> Iterable[str]:
+        """Return the clauses whose condition `call`, about to be made, meets."""
+        conditions = self._conditions.get(call.method)
+        return () if conditions is None else conditions(self, *call.arguments)
 
     def carry_out(self, call: Call) -> tuple[int, ...] | None:
         """Make one call; return the victims of an `evict`, None if it refused or for others."""
         answer = self.instance.carry_out(call)
-        if call.method != "evict" or answer is None:
-            return None
-        victims = tuple(key for key, _ in answer)
-        for key in victims:
-            del self.instance.chunks[key]
+        victims: tuple[int, ...] | None = None
+        if call.method == "evict" and answer is not None:
+            victims = tuple(key for key, _ in answer)
+            for key in victims:
+                del self.instance.chunks[key]
+        if self.mistaken is not None:
+            _carry_out_mistaken(self.mistaken, call, victims or ())
         return victims
 
     def ref_cnt(self, key: int) -> int:
@@ -68,6 +78,17 @@ class Oracle:
         position_of = self.instance.setting.position_of
         keys = [key for group in groups for key in group]
         return by_position(keys, lambda key: position_of(request, key))
+
+
+def _carry_out_mistaken(mistaken: Instance, call: Call, victims: tuple[int, ...]) -> None:
+    """Make a call on the policy for which transfers are uses; its victims are the reference's."""
+    if call.method == "evict":
+        for key in victims:
+            mistaken.carry_out(Call("remove", (key,)))
+        return
+    mistaken.carry_out(call)
+    if call.method == "set_ref_cnt":
+        mistaken.carry_out(Call("touch", (call.arguments[:1], "u")))
 
 
 # --- LRU -----------------------------------------------------------------------------------------
@@ -83,58 +104,74 @@ def _lru_order(state: Any) -> tuple[int, ...]:
     return order
 
 
-def _lru_conditions(oracle: Oracle, call: Call) -> Iterator[str]:
+def _lru_insert(oracle: Oracle, key: int, slot: int, request: str) -> Iterator[str]:
+    state = oracle.policy.state
+    if isinstance(state, RankedOrder):
+        yield from _rank_conditions(oracle, (key,), request, inserting=True)
+    elif state and not isinstance(state, EvictableOrder):
+        yield "lru/insert-is-use"
+
+
+def _lru_touch(oracle: Oracle, keys: tuple[int, ...], request: str) -> Iterator[str]:
     state = oracle.policy.state
     order = _lru_order(state)
-    only_idle = isinstance(state, EvictableOrder)
-    method, arguments = call
-    match method:
-        case "insert":
-            key, _, request = arguments
-            if isinstance(state, RankedOrder):
-                yield from _rank_conditions(oracle, (key,), request, inserting=True)
-            elif order and not only_idle:
-                yield "lru/insert-is-use"
-        case "touch":
-            keys = arguments[0]
-            placed = [key for key in keys if key in order]
-            busy = [key for key in keys if key in oracle.instance.chunks and oracle.ref_cnt(key)]
-            if any(key != order[-1] and key not in busy for key in placed):
-                yield "lru/touch-is-use"
-            if len(placed) > 1:
-                yield "lru/batch-tail-first"
-            if busy:
-                yield "lru/touch-of-busy-lost" if only_idle else "lru/touch-of-busy-counts"
-        case "set_ref_cnt":
-            if not only_idle and len(order) > 1 and order[-1] != arguments[0]:
-                yield "lru/transfer-is-no-use"
-        case "mark_evictable":
-            if only_idle and order:
-                yield "lru/becoming-idle-is-use"
-        case "on_request_access":
-            yield from _rank_conditions(oracle, *arguments, inserting=False)
-        case "on_request_finished":
-            groups, _, _, request = arguments
-            placed = [key for group in groups for key in group if key in order]
-            if any(key != order[-1] for key in placed):
-                yield "lru/finish-is-use"
-            ordered = oracle.in_request_order(groups, request)
-            if placed != [key for key in ordered if key in order]:
-                yield "lru/finish-in-prefix-order"
-        case "evict":
-            n, protected = arguments
-            free = [k for k in order if oracle.ref_cnt(k) == 0 and k not in protected]
-            if not 0 < n <= len(free):
-                return
-            if len(free) > 1:
-                yield "lru/oldest-leaves-first"
-            older = order[: order.index(free[n - 1])]
-            if len(older) >= n:
-                yield "lru/passed-over-keeps-place"
-            if isinstance(state, RankedOrder):
-                ranks = [rank_of(state, key) for key in free]
-                if any(ranks[i] == ranks[i + 1] for i in range(min(n, len(free) - 1))):
-                    yield "lru/equal-rank-by-key-order"
+    placed = [key for key in keys if key in order]
+    busy = [key for key in keys if key in oracle.instance.chunks and oracle.ref_cnt(key)]
+    if any(key != order[-1] and key not in busy for key in placed):
+        yield "lru/touch-is-use"
+    if len(placed) > 1:
+        yield "lru/batch-tail-first"
+    if busy:
+        only_idle = isinstance(state, EvictableOrder)
+        yield "lru/touch-of-busy-lost" if only_idle else "lru/touch-of-busy-counts"
+
+
+def _lru_becomes_idle(oracle: Oracle, key: int) -> Iterator[str]:
+    state = oracle.policy.state
+    if isinstance(state, EvictableOrder) and state.idle:
+        yield "lru/becoming-idle-is-use"
+
+
+def _lru_access(oracle: Oracle, keys: tuple[int, ...], request: str) -> Iterator[str]:
+    if isinstance(oracle.policy.state, RankedOrder):
+        yield from _rank_conditions(oracle, keys, request, inserting=False)
+
+
+def _lru_finish(
+    oracle: Oracle,
+    groups: tuple[tuple[int, ...], ...],
+    inserted: frozenset[int],
+    reused: frozenset[int],
+    request: str,
+) -> Iterator[str]:
+    order = _lru_order(oracle.policy.state)
+    placed = [key for group in groups for key in group if key in order]
+    if any(key != order[-1] for key in placed):
+        yield "lru/finish-is-use"
+    ordered = oracle.in_request_order(groups, request)
+    if placed != [key for key in ordered if key in order]:
+        yield "lru/finish-in-prefix-order"
+
+
+def _lru_evict(oracle: Oracle, n: int, protected: frozenset[int]) -> Iterator[str]:
+    state = oracle.policy.state
+    order = _lru_order(state)
+    free = eligible(order, protected, oracle.ref_cnt)
+    if not 0 < n <= len(free):
+        return
+    if len(free) > 1:
+        yield "lru/oldest-leaves-first"
+    older = order[: order.index(free[n - 1])]
+    if len(older) >= n:
+        yield "lru/passed-over-keeps-place"
+    if oracle.mistaken is not None:
+        mistaken = _lru_order(oracle.mistaken.policy.state)
+        if eligible(mistaken, protected, oracle.ref_cnt)[:n] != free[:n]:
+            yield "lru/transfer-is-no-use"
+    if isinstance(state, RankedOrder):
+        ranks = [rank_of(state, key) for key in free]
+        if any(ranks[i] == ranks[i + 1] for i in range(min(n, len(free) - 1))):
+            yield "lru/equal-rank-by-key-order"
 
 
 def _rank_conditions(
@@ -164,29 +201,33 @@ def _rank_conditions(
 # --- ARC -----------------------------------------------------------------------------------------
 
 
-def _arc_conditions(oracle: Oracle, call: Call) -> Iterator[str]:
+def _arc_insert(oracle: Oracle, key: int, slot: int, request: str) -> Iterator[str]:
     state: arc.ArcState[int] = oracle.policy.state
-    method, arguments = call
-    match method:
-        case "insert":
-            if arguments[0] in state.b1 or arguments[0] in state.b2:
-                yield "arc/insert-into-t1"
-                yield "arc/insert-takes-ghost"
-        case "remove":
-            yield "arc/remove-leaves-no-ghost"
-        case "touch" | "on_store_miss":
-            yield from _arc_use_conditions(oracle, state, call)
-        case "on_request_finished":
-            yield from _arc_finish_conditions(oracle, state, arguments)
-        case "evict":
-            yield from _arc_evict_conditions(oracle, state, *arguments)
-        case "clear":
-            if state.b1 or state.b2 or state.target:
-                yield "arc/clear-forgets-all"
+    if key in state.b1 or key in state.b2:
+        yield "arc/insert-into-t1"
+        yield "arc/insert-takes-ghost"
 
 
-def _arc_use_conditions(oracle: Oracle, state: arc.ArcState[int], call: Call) -> Iterator[str]:
-    keys = call.arguments[0]
+def _arc_remove(oracle: Oracle, key: int) -> Iterator[str]:
+    yield "arc/remove-leaves-no-ghost"
+
+
+def _arc_clear(oracle: Oracle) -> Iterator[str]:
+    state: arc.ArcState[int] = oracle.policy.state
+    if state.b1 or state.b2 or state.target:
+        yield "arc/clear-forgets-all"
+
+
+def _arc_touch(oracle: Oracle, keys: tuple[int, ...], request: str) -> Iterator[str]:
+    return _arc_use(oracle, keys, "arc/touch-adapts")
+
+
+def _arc_miss(oracle: Oracle, keys: tuple[int, ...], request: str) -> Iterator[str]:
+    return _arc_use(oracle, keys, "arc/miss-adapts")
+
+
+def _arc_use(oracle: Oracle, keys: tuple[int, ...], adapts: str) -> Iterator[str]:
+    state: arc.ArcState[int] = oracle.policy.state
     for key in keys:
         if key in state.t1:
             pending = oracle.ref_cnt(key) < 0
@@ -194,7 +235,7 @@ def _arc_use_conditions(oracle: Oracle, state: arc.ArcState[int], call: Call) ->
         elif key in state.t2[:-1]:
             yield "arc/use-renews-t2"
         elif key in state.b1 or key in state.b2:
-            yield "arc/touch-adapts" if call.method == "touch" else "arc/miss-adapts"
+            yield adapts
             yield "arc/victim-becomes-ghost"
             yield from _arc_ghost_conditions(state, key)
     if sum(key in state.t1 or key in state.t2 for key in keys) > 1:
@@ -214,10 +255,14 @@ def _arc_ghost_conditions(state: arc.ArcState[int], key: int) -> Iterator[str]:
         yield "arc/ghost-hit-renews"
 
 
-def _arc_finish_conditions(
-    oracle: Oracle, state: arc.ArcState[int], arguments: tuple[Any, ...]
+def _arc_finish(
+    oracle: Oracle,
+    groups: tuple[tuple[int, ...], ...],
+    inserted: frozenset[int],
+    reused: frozenset[int],
+    request: str,
 ) -> Iterator[str]:
-    groups, inserted, reused, request = arguments
+    state: arc.ArcState[int] = oracle.policy.state
     keys = [key for group in groups for key in group]
     for key in keys:
         if key not in state.t1 and key not in state.t2:
@@ -236,9 +281,8 @@ def _arc_finish_conditions(
         yield "arc/finish-in-prefix-order"
 
 
-def _arc_evict_conditions(
-    oracle: Oracle, state: arc.ArcState[int], n: int, protected: frozenset[int]
-) -> Iterator[str]:
+def _arc_evict(oracle: Oracle, n: int, protected: frozenset[int]) -> Iterator[str]:
+    state: arc.ArcState[int] = oracle.policy.state
     from_t1 = eligible(state.t1, protected, oracle.ref_cnt)
     from_t2 = eligible(state.t2, protected, oracle.ref_cnt)
     size, target = len(state.t1), int(state.target)
@@ -266,4 +310,26 @@ def _arc_evict_conditions(
         yield "arc/ghosts-trimmed-to-capacity"
 
 
-CONDITIONS = {"lru": _lru_conditions, "arc": _arc_conditions}
+Conditions = Callable[..., Iterable[str]]
+"""From the oracle and a call's arguments to the clauses that the call puts to the test."""
+
+CONDITIONS: dict[str, dict[str, Conditions]] = {
+    "lru": {
+        "insert": _lru_insert,
+        "touch": _lru_touch,
+        "mark_evictable": _lru_becomes_idle,
+        "on_request_access": _lru_access,
+        "on_request_finished": _lru_finish,
+        "evict": _lru_evict,
+    },
+    "arc": {
+        "insert": _arc_insert,
+        "remove": _arc_remove,
+        "touch": _arc_touch,
+        "on_store_miss": _arc_miss,
+        "on_request_finished": _arc_finish,
+        "evict": _arc_evict,
+        "clear": _arc_clear,
+    },
+}
+"""By profile and method, the conditions that a call may meet."""

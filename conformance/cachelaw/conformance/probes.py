@@ -188,16 +188,17 @@ def contract_probes(edition: Edition) -> Iterator[Probe]:
         3,
         (*stored(1, 2, 3), *evicted(2), *touched(1, 2), *evicted(1)),
     )
-    # All but the youngest are busy, and then protected, at a size beyond that of small bounds.
-    wide = tuple(range(1, 41))
-    yield Probe(
-        "evict/none-only-when-short",
-        40,
-        (
-            *(*stored(*wide), *pinned(*wide[:-1]), *evicted(1), *unpinned(*wide[:-1])),
-            *(*evicted(1, *wide[:-2]), *evicted(38)),
-        ),
-    )
+    # All but the youngest are busy, and then protected, at sizes beyond those of small bounds.
+    for capacity in (40, 200):
+        wide = tuple(range(1, capacity + 1))
+        yield Probe(
+            "evict/none-only-when-short",
+            capacity,
+            (
+                *(*stored(*wide), *pinned(*wide[:-1]), *evicted(1), *unpinned(*wide[:-1])),
+                *(*evicted(1, *wide[:-2]), *evicted(capacity - 2)),
+            ),
+        )
     # A refusal for good reason, and what must be left of it: nothing.
     yield Probe(
         "evict/none-changes-nothing",
@@ -257,6 +258,10 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
         "lru/becoming-idle-is-use" if by_transfers else "lru/insert-is-use",
         2,
         (*stored(1), *touched(1), *stored(2)),
+    )
+    # Keys that come in falling order, for those who order equals by their keys.
+    yield Probe(
+        "lru/becoming-idle-is-use" if by_transfers else "lru/insert-is-use", 2, stored_singly(2, 1)
     )
     yield Probe("lru/touch-is-use", 3, (*three, *touched(1)))
     yield Probe("lru/batch-tail-first", 4, (*stored_singly(1, 2, 3, 4), *touched(1, 2, 3)))
@@ -324,6 +329,8 @@ def lru_probes(edition: Edition) -> Iterator[Probe]:
 
 def _rank_probes() -> Iterator[Probe]:
     yield Probe("lru/batches-share-a-rank", 4, (*stored(1, 2, by="r1"), *stored(3, 4, by="r1")))
+    batches = (*stored(1, 2, 3, 4, by="r1"), *stored(5, 6, 7, 8, by="r1"), *stored(9, by="r1"))
+    yield Probe("lru/batches-share-a-rank", 9, batches)
     yield Probe(
         "lru/batches-share-a-rank",
         4,
@@ -333,6 +340,13 @@ def _rank_probes() -> Iterator[Probe]:
         "lru/access-joins-rank",
         3,
         (*stored(1, by="u1"), *stored(2, by="u2"), *loaded(1, by="r3"), *stored(3, by="r3")),
+    )
+    # Both join, and the later position leaves first; an absent key before them changes nothing.
+    yield Probe("lru/access-joins-rank", 2, (*stored_singly(1, 2), *loaded(1, 2, by="r2")))
+    yield Probe(
+        "lru/access-joins-rank",
+        3,
+        (*stored(1, by="u1"), *stored(2, by="u2"), *offered(3, 1, by="r3"), *done(3)),
     )
     yield Probe(
         "lru/access-never-demotes",
@@ -349,6 +363,14 @@ def _rank_probes() -> Iterator[Probe]:
         "lru/clear-voids-request-ranks",
         3,
         (*stored(1, by="r1"), Reset(), *stored_singly(2, 3, by="u2"), *stored(4, by="r1")),
+    )
+    yield Probe(
+        "lru/clear-voids-request-ranks",
+        3,
+        (
+            *(*stored(1, by="r1"), Reset(), *stored(1, by="r1"), Reset()),
+            *(*stored_singly(2, 3, by="u2"), *stored(4, by="r1")),
+        ),
     )
 
 
@@ -524,6 +546,24 @@ def _step_probes() -> Iterator[Probe]:
     yield Probe(clause, 5, (*lopsided, *touched(5), *evicted(1)))
     yield Probe(clause, 5, (*lopsided, *touched(5), *touched(1), *evicted(1)))
     yield Probe("arc/target-rounded-in-comparison", 8, (*uneven, *touched(1), *evicted(1)))
+    # T1 = 4, T2 = 6 5, B1 = 1 2 3, B2 = 8 7, target 3: a hit in B2 is worth 3/2, one in B1 1.
+    other_way = (
+        *(*stored(1, 2, 3, 4, 5, 6, 7, 8), *(t for k in (8, 7, 6, 5) for t in touched(k))),
+        *(*evicted_singly(3), *pinned(4), *evicted_singly(2), *unpinned(4)),
+        *(*touched(1), *touched(2), *touched(3), *touched(8)),
+    )
+    yield Probe(clause, 8, (*other_way, *evicted(1)))
+    yield Probe(clause, 8, (*other_way, *touched(1), *evicted(1)))
+    # T1 = 2 3, T2 = 4, B1 = 1, B2 = 6 5: up by 2, down by 1 twice to 0, and up by 2 again.
+    yield Probe(
+        clause,
+        6,
+        (
+            *(*stored(1, 2, 3, 4, 5, 6), *touched(6), *touched(5), *touched(4), *evicted(1)),
+            *(*pinned(2, 3), *evicted_singly(2), *unpinned(2, 3)),
+            *(*touched(1), *touched(6), *touched(5), *touched(1), *evicted(1)),
+        ),
+    )
 
 
 def _ghost_probes(edition: Edition) -> Iterator[Probe]:
@@ -657,6 +697,19 @@ def _request_probes() -> Iterator[Probe]:
             *(*offered(1, by="u4"), *ended("u2"), *done(1), *stored(6, by="u3")),
         ),
     )
+    # 1 is promoted while it is pending, and then its store fails.
+    yield Probe(
+        "arc/remove-leaves-no-ghost",
+        3,
+        (
+            *(*stored(1, 2, by="u1"), *loaded(1, by="u2"), *evicted(2), *stored(5, by="u3")),
+            *(*offered(1, by="u4"), *ended("u2"), *failed(1), *stored(6, by="u3")),
+        ),
+    )
+    # T2 = 1 2, of which the end of a request renews what it reused, or both that it stored.
+    renewed = (*stored(1, 2, by="u1"), *touched(1), *touched(2))
+    yield Probe("arc/use-renews-t2", 2, (*renewed, *loaded(1, by="u3"), *ended("u3")))
+    yield Probe("arc/store-is-not-reuse", 2, (*renewed, *ended("u1")))
     # The offer of 2 by u1 is refused; u2 stores it.
     yield Probe(
         "arc/merely-seen-stays",

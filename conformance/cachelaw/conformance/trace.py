@@ -123,6 +123,9 @@ _NAMES: dict[type, str] = {
 }
 _KINDS = {name: kind for kind, name in _NAMES.items()}
 
+EVENT_KINDS = tuple(_NAMES)
+"""The classes of events."""
+
 
 def keys_of(event: Event) -> Iterator[int]:
     """Yield the keys that an event names."""
@@ -224,7 +227,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
 
 def describe(event: Event) -> str:
     """Say in a few words what happens, as reports show it."""
-    keys = " ".join(str(key) for key in keys_of(event))
+    keys = " ".join(str(key) for key in keys_of(event)) or "nothing"
     match event:
         case Lookup():
             return f"lookup {keys}"
@@ -246,5 +249,5 @@ def describe(event: Event) -> str:
         case Reset():
             return "reset"
         case Evict():
-            keeping = f", protecting {keys}" if keys else ""
+            keeping = f", protecting {keys}" if event.protected else ""
             return f"evict {event.n}{keeping}"

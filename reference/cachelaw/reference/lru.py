@@ -105,7 +105,7 @@ def evictable_touch(state: EvictableOrder[K], keys: Iterable[K]) -> EvictableOrd
     for key in reversed(list(keys)):
         if key in idle:
             idle = renew(idle, key)
-    return replace(state, idle=idle)
+    return EvictableOrder(state.resident, idle)
 
 
 def evictable_evict(
@@ -121,12 +121,12 @@ def evictable_evict(
 
 def evictable_mark(state: EvictableOrder[K], key: K) -> EvictableOrder[K]:
     """Mark evictable: becoming idle is a use (`lru/becoming-idle-is-use`)."""
-    return replace(state, idle=renew(state.idle, key))
+    return EvictableOrder(state.resident, renew(state.idle, key))
 
 
 def evictable_unmark(state: EvictableOrder[K], key: K) -> EvictableOrder[K]:
     """Mark non-evictable: a busy chunk has no place (`lru/touch-of-busy-lost`)."""
-    return replace(state, idle=forget(state.idle, key))
+    return EvictableOrder(state.resident, forget(state.idle, key))
 
 
 # --- 3. Request ranks ----------------------------------------------------------------------------

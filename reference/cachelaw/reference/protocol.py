@@ -66,7 +66,8 @@ class LoadStarts(Generic[K]):
     Attributes:
         keys: distinct keys of ready chunks.
         request: the reading request.
-        recorded: whether the read counts as the request's; a tiering host also reads without.
+        recorded: whether the read counts as the request's. A tiering host also reads without:
+            then no policy learns whose read it is, and it leaves the request's books alone.
     """
 
     keys: tuple[K, ...]
@@ -244,32 +245,29 @@ def objection(setting: Setting[K], state: State[K], event: Event[K]) -> str | No
     A suite that issues an event with an objection proves nothing about the policy.
     """
     keys: tuple[K, ...] = getattr(event, "keys", ())
-    if len(set(keys)) != len(keys):
+    if len(keys) > 1 and len(set(keys)) != len(keys):
         return "a key stands twice in one call"
-    if isinstance(event, LoadStarts | StoreOffered | Touch):
-        request = state.requests.get(event.request)
-        if request is not None and request.ended:
-            return f"request {event.request} has ended"
+    request: Request[K] | None = state.requests.get(getattr(event, "request", ""))
+    if request is not None and request.ended:
+        return f"request {getattr(event, 'request', '')} has ended"
+    chunks = state.chunks
     match event:
         case LoadStarts():
             for key in keys:
-                if key not in state.chunks or state.chunks[key].ref_cnt < 0:
+                if key not in chunks or chunks[key].ref_cnt < 0:
                     return f"{key!r} is not ready"
         case LoadEnds():
             for key in keys:
-                if key not in state.chunks or state.chunks[key].ref_cnt < 1:
+                if key not in chunks or chunks[key].ref_cnt < 1:
                     return f"{key!r} is not pinned"
         case StoreSucceeds() | StoreFails():
             for key in keys:
-                if key not in state.chunks or state.chunks[key].ref_cnt >= 0:
+                if key not in chunks or chunks[key].ref_cnt >= 0:
                     return f"{key!r} is not pending"
         case RequestEnds():
             if not setting.edition.has_request_hooks:
                 return f"no manager of {setting.edition} reports the end of a request"
-            ending: Request[K] = state.requests.get(event.request, Request())
-            if ending.ended:
-                return f"request {event.request} has ended"
-            if ending.outdated:
+            if request is not None and request.outdated:
                 return f"request {event.request} did nothing since the last reset"
         case Reset():
             if not setting.edition.has_clear:
@@ -299,67 +297,67 @@ def perform(setting: Setting[K], state: State[K], event: Event[K]) -> Steps[K]:
     """
     match event:
         case Lookup():
-            yield Call("get", (event.key,))
-            return state
+            return _lookup(state, event)
         case LoadStarts():
-            return (yield from _load_starts(setting, state, event))
+            return _load_starts(setting, state, event)
         case LoadEnds():
-            return (yield from _load_ends(setting, state, event))
+            return _load_ends(setting, state, event)
         case StoreOffered():
-            return (yield from _store_offered(setting, state, event))
+            return _store_offered(setting, state, event)
         case StoreSucceeds():
-            return (yield from _store_succeeds(setting, state, event))
+            return _store_succeeds(setting, state, event)
         case StoreFails():
-            return (yield from _store_fails(state, event))
+            return _store_fails(state, event)
         case Touch():
-            yield Call("touch", (event.keys, event.request))
-            if setting.edition.has_request_hooks:
-                begun = state.requests.get(event.request, Request())
-                state = _with_request(state, event.request, begun)
-            return state
+            return _touch(setting, state, event)
         case RequestEnds():
-            return (yield from _request_ends(setting, state, event))
+            return _request_ends(setting, state, event)
         case Reset():
-            return (yield from _reset(setting, state))
+            return _reset(setting, state)
         case Evict():
-            return (yield from _evict(state, event.n, event.protected))
+            return _evict(state, event.n, event.protected)
+
+
+def _lookup(state: State[K], event: Lookup[K]) -> Steps[K]:
+    yield Call("get", (event.key,))
+    return state
 
 
 def _load_starts(setting: Setting[K], state: State[K], event: LoadStarts[K]) -> Steps[K]:
-    chunks = dict(state.chunks)
+    marks, chunks = setting.edition.has_marks, dict(state.chunks)
     for key in event.keys:
         yield Call("get", (key,))
         ref_cnt, slot = chunks[key]
-        if ref_cnt == 0 and setting.edition.has_marks:
+        if ref_cnt == 0 and marks:
             yield Call("mark_non_evictable", (key,))
         yield Call("set_ref_cnt", (key, ref_cnt + 1))
         chunks[key] = Chunk(ref_cnt + 1, slot)
-    state = replace(state, chunks=chunks)
+    state = State(chunks, state.free, state.requests)
     if event.recorded:
         state = yield from _record(setting, state, event.request, event.keys, event.keys)
     return state
 
 
 def _load_ends(setting: Setting[K], state: State[K], event: LoadEnds[K]) -> Steps[K]:
-    chunks = dict(state.chunks)
+    marks, chunks = setting.edition.has_marks, dict(state.chunks)
     for key in event.keys:
         yield Call("get", (key,))
         ref_cnt, slot = chunks[key]
         yield Call("set_ref_cnt", (key, ref_cnt - 1))
-        if ref_cnt == 1 and setting.edition.has_marks:
+        if ref_cnt == 1 and marks:
             yield Call("mark_evictable", (key,))
         chunks[key] = Chunk(ref_cnt - 1, slot)
-    return replace(state, chunks=chunks)
+    return State(chunks, state.free, state.requests)
 
 
 def _store_offered(setting: Setting[K], state: State[K], event: StoreOffered[K]) -> Steps[K]:
     for key in event.keys:
         yield Call("get", (key,))
     absent = tuple(key for key in event.keys if key not in state.chunks)
-    pending = {key for key, chunk in state.chunks.items() if chunk.ref_cnt < 0}
 
     # A miss is reported once to each request, before anything is evicted or inserted.
     if setting.edition.has_request_hooks:
+        pending = {key for key, chunk in state.chunks.items() if chunk.ref_cnt < 0}
         request = state.requests.get(event.request, Request())
         new_misses = tuple(key for key in absent if key not in request.missed)
         if new_misses:
@@ -389,7 +387,7 @@ def _store_offered(setting: Setting[K], state: State[K], event: StoreOffered[K])
         slot = free.pop()
         yield Call("insert", (key, slot, event.request))
         chunks[key] = Chunk(-1, slot)
-    state = replace(state, chunks=chunks, free=tuple(free))
+    state = State(chunks, tuple(free), state.requests)
     if setting.edition.has_request_hooks:
         request = state.requests[event.request]
         state = _with_request(
@@ -399,14 +397,14 @@ def _store_offered(setting: Setting[K], state: State[K], event: StoreOffered[K])
 
 
 def _store_succeeds(setting: Setting[K], state: State[K], event: StoreSucceeds[K]) -> Steps[K]:
-    chunks = dict(state.chunks)
+    marks, chunks = setting.edition.has_marks, dict(state.chunks)
     for key in event.keys:
         yield Call("get", (key,))
         yield Call("set_ref_cnt", (key, 0))
-        if setting.edition.has_marks:
+        if marks:
             yield Call("mark_evictable", (key,))
         chunks[key] = Chunk(0, chunks[key].slot)
-    return replace(state, chunks=chunks)
+    return State(chunks, state.free, state.requests)
 
 
 def _store_fails(state: State[K], event: StoreFails[K]) -> Steps[K]:
@@ -415,7 +413,15 @@ def _store_fails(state: State[K], event: StoreFails[K]) -> Steps[K]:
         yield Call("get", (key,))
         yield Call("remove", (key,))
         free.append(chunks.pop(key).slot)
-    return replace(state, chunks=chunks, free=tuple(free))
+    return State(chunks, tuple(free), state.requests)
+
+
+def _touch(setting: Setting[K], state: State[K], event: Touch[K]) -> Steps[K]:
+    yield Call("touch", (event.keys, event.request))
+    if setting.edition.has_request_hooks:
+        begun = state.requests.get(event.request, Request())
+        state = _with_request(state, event.request, begun)
+    return state
 
 
 def _evict(state: State[K], n: int, protected: frozenset[K]) -> Steps[K]:
@@ -424,7 +430,7 @@ def _evict(state: State[K], n: int, protected: frozenset[K]) -> Steps[K]:
         return state
     chunks = dict(state.chunks)
     freed = tuple(chunks.pop(key).slot for key in victims)
-    return replace(state, chunks=chunks, free=state.free + freed)
+    return State(chunks, state.free + freed, state.requests)
 
 
 def _request_ends(setting: Setting[K], state: State[K], event: RequestEnds) -> Steps[K]:
@@ -447,7 +453,8 @@ def _reset(setting: Setting[K], state: State[K]) -> Steps[K]:
         name: request if request.ended else Request(outdated=True)
         for name, request in state.requests.items()
     }
-    return replace(start(setting), requests=outdated)
+    empty = start(setting)
+    return State(empty.chunks, empty.free, outdated)
 
 
 def _record(
@@ -467,4 +474,4 @@ def _record(
 
 
 def _with_request(state: State[K], name: str, request: Request[K]) -> State[K]:
-    return replace(state, requests={**state.requests, name: request})
+    return State(state.chunks, state.free, {**state.requests, name: request})

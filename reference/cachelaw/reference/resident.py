@@ -13,14 +13,16 @@ from cachelaw.reference.keys import OffloadKey
 from cachelaw.reference.policy import Victims, check_capacity
 
 
-def declaration(profile: str, edition: str) -> dict[str, str]:
+def declaration(profile: str, edition: str, *, specification: bool = True) -> dict[str, str | bool]:
     """Return what a class says of itself to the suite, as its attribute `cachelaw`.
 
     Args:
         profile: the policy it claims to be, `lru` or `arc`.
         edition: the edition whose semantics it has.
+        specification: whether it is written to be read, whatever it costs, as all classes of the
+            reference are.
     """
-    return {"profile": profile, "edition": edition}
+    return {"profile": profile, "edition": edition, "specification": specification}
 
 
 class Resident:

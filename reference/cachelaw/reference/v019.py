@@ -33,6 +33,10 @@ class LRU(Resident, CachePolicy):
         super().__init__(cache_capacity)
         self.state: tuple[OffloadKey, ...] = ()
 
+    def cachelaw_state(self) -> tuple[OffloadKey, ...]:
+        """Return all that tells this cache from another with the same chunks."""
+        return self.state
+
     def insert(self, key: OffloadKey, chunk: Any) -> None:
         """Put the block at the recent end."""
         self.chunks[key] = chunk
@@ -63,6 +67,10 @@ class ARC(Resident, CachePolicy):
     def __init__(self, cache_capacity: int) -> None:
         super().__init__(cache_capacity)
         self.state: arc.ArcState[OffloadKey] = arc.ArcState(cache_capacity)
+
+    def cachelaw_state(self) -> arc.ArcState[OffloadKey]:
+        """Return all that tells this cache from another with the same chunks."""
+        return self.state
 
     def insert(self, key: OffloadKey, chunk: Any) -> None:
         """Put the block into T1."""

@@ -30,6 +30,10 @@ class LRU(Resident, CachePolicy):
         super().__init__(cache_capacity)
         self.state: lru.EvictableOrder[OffloadKey] = lru.EvictableOrder()
 
+    def cachelaw_state(self) -> lru.EvictableOrder[OffloadKey]:
+        """Return all that tells this cache from another with the same chunks."""
+        return self.state
+
     def insert(self, key: OffloadKey, chunk: Any) -> None:
         """Take in the block; it has no place in the order until it is idle."""
         self.chunks[key] = chunk

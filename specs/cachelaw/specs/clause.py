@@ -39,6 +39,8 @@ class Clause:
         reason: why, where the rule is a choice.
         modified: an edition in which the wording changed, with what changed.
         no_law: why the suite has no law for it; empty if it has one.
+        implied_by: clauses that nobody keeps who breaks this one: they say all that it says and
+            more, or are judged by means of it.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Clause:
     reason: str = ""
     modified: str = ""
     no_law: str = ""
+    implied_by: tuple[str, ...] = ()
 
     @property
     def editions(self) -> str:
@@ -85,6 +88,9 @@ class Clause:
         lines.append(f"- Source: {self.source}")
         if self.reason:
             lines.append(f"- Reason: {self.reason}")
+        if self.implied_by:
+            names = ", ".join(f"`{name}`" for name in self.implied_by)
+            lines.append(f"- Implied by: {names}")
         if self.no_law:
             lines.append(f"- No law: {self.no_law}")
         return "\n".join(lines) + "\n"

@@ -256,11 +256,11 @@ CACHE_POLICY = (
         name="cost/linear",
         statement="Over a run, the hash and comparison calls on keys grow no faster than linearly, "
         "up to a logarithm, with the keys passed and the chunks inserted, evicted and passed over; "
-        "and so do those of one evict of n chunks.",
+        "and so do those of one evict of n chunks. An eviction may pass over each resident once. "
+        "A subject that declares itself a specification is not judged.",
         source="rule C20; known bug B02; our decision on the measure",
         reason="The ARC of releases up to 0.27.1 breaks this clause: it starts its scan over for "
         "each victim of a batch.",
-        no_law="needs keys that count their comparisons; comes with the whole suite",
     ),
     contract(
         name="memory/bounded-by-residents",
@@ -268,7 +268,6 @@ CACHE_POLICY = (
         "however long it runs.",
         source="rule C20; known bug B14; our decision on the measure",
         reason="LRU from v0.31 keeps up to 64 stale records, which the constant allows for.",
-        no_law="needs runs that watch retained size; comes with the whole suite",
     ),
     # -- the base class
     base(
@@ -512,6 +511,7 @@ LRU = (
         "access gives it a new one.",
         source="vLLM 0.33.0, driven; known bug B29",
         since="v0.33",
+        implied_by=("clear/equals-new",),
     ),
 )
 
@@ -711,6 +711,7 @@ ARC = (
         statement="`clear` empties the ghost lists and sets the target to 0.",
         source=f"{SEED_BASE}; rule C13; known bug B45",
         since="v0.22",
+        implied_by=("clear/equals-new",),
     ),
 )
 

@@ -1,0 +1,1 @@
+"""Measurements: how fast the engines are. Nothing here decides whether anything is right."""
