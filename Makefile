@@ -9,10 +9,10 @@ PINS := $(patsubst %,-c %,$(wildcard constraints/$(PY).txt))
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PINS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check deep explore prove specs vectors clean
+.PHONY: help demo test lint check deep explore prove ledger mutants specs vectors bench bench-quick bench-lockstep device-bundle clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
 
 demo: $(VENV)/installed ## set up, then certify the reference ARC and two vLLM releases
 	@echo; echo "1. The reference ARC of the newest edition:"; echo
@@ -41,13 +41,33 @@ explore: $(VENV)/installed ## every state of the reference at small scope, with 
 prove: $(VENV)/installed-dev ## the proofs: contracts over all paths, theorems for every capacity
 	$(BIN)/python -m proofs
 	$(BIN)/python -m tests.proof.gate
+	$(BIN)/python -m tests.proof.differences
 	$(BIN)/pytest -m "proof and not deep" tests/proof
+
+ledger: $(VENV)/installed-dev ## write specs/assurance.md; runs again only what it is out of date about
+	$(BIN)/python -m tests.assurance.ledger
+
+mutants: $(VENV)/installed-dev ## the suite on trial: what kills each mutant, and how soon
+	$(BIN)/python -m cachelaw.conformance.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --json tests/mutants/matrix.json \
+	  --page specs/mutants.md --ran "\`make mutants\`, $$(date -u +%Y-%m-%d), $$(uname -m)."
 
 specs: $(VENV)/installed-dev ## write the clauses of the registry into specs/*.md
 	$(BIN)/python -m cachelaw.specs.pages --write
 
 vectors: $(VENV)/installed-dev ## make the golden vectors anew
 	$(BIN)/python -m tests.vectors.make
+
+bench: $(VENV)/installed-bench ## measure the fast path, all sizes, and write fast/BENCHMARKS.md
+	$(BIN)/python -m benchmarks.fast --write
+
+bench-quick: $(VENV)/installed-bench ## measure the fast path at few sizes; writes nothing
+	$(BIN)/python -m benchmarks.fast --quick
+
+device-bundle: $(VENV)/installed-dev ## pack numba and numba-cuda for a GPU host without a network
+	$(BIN)/python -m benchmarks.fast.bundle
+
+bench-lockstep: $(VENV)/installed ## policy calls a second of the lockstep engine
+	$(BIN)/python -m benchmarks.lockstep
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
@@ -64,5 +84,9 @@ $(VENV)/installed: pyproject.toml $(wildcard constraints/*.txt) | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml $(wildcard constraints/*.txt) | $(BIN)/python
-	$(INSTALL) -e ".[dev]"
+	$(INSTALL) -e ".[dev,fast,cuda]"
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-bench: $(VENV)/installed-dev
+	$(INSTALL) -e ".[dev,fast,cuda,bench]"
+	@touch $@

@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # The tests are no part of the distribution, so that `tests` is on no path of its own.
@@ -18,3 +19,9 @@ if (ROOT := str(Path(__file__).parents[1])) not in sys.path:
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("deep", derandomize=False, deadline=None, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the counterexamples that tests find out of the developer's store."""
+    os.environ["CACHELAW_STATE"] = str(tmp_path_factory.mktemp("state"))

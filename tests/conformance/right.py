@@ -7,7 +7,7 @@ first paragraph names. Evictions are planned on copies and carried out only if t
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -82,8 +82,18 @@ class Lfu(Table):
     def touch(self, keys: Iterable[Key], req_context: Any) -> None:
         self.uses.update(key for key in keys if key in self.chunks)
 
+    def remove(self, key: Key) -> None:
+        super().remove(key)
+        del self.uses[key]
+
     def candidates(self, protected: set[Key]) -> list[Key]:
         return sorted(super().candidates(protected), key=self.uses.__getitem__)
+
+    def hand_over(self, victims: Iterable[Key]) -> Victims:
+        pairs = super().hand_over(victims)
+        for key, _ in pairs:
+            del self.uses[key]
+        return pairs
 
     def clear(self) -> None:
         super().clear()
@@ -140,19 +150,18 @@ class Sieve(Table):
 
     def __init__(self, cache_capacity: int) -> None:
         super().__init__(cache_capacity)
-        self.queue: list[Key] = []
+        self.behind: dict[Key, None] = {}
+        self.ahead: dict[Key, None] = {}
         self.visited: set[Key] = set()
-        self.hand = 0
 
     def insert(self, key: Key, chunk: Any, req_context: Any) -> None:
         super().insert(key, chunk, req_context)
-        self.queue.append(key)
+        self.ahead[key] = None
 
     def remove(self, key: Key) -> None:
         super().remove(key)
-        at = self.queue.index(key)
-        del self.queue[at]
-        self.hand -= at < self.hand
+        self.behind.pop(key, None)
+        self.ahead.pop(key, None)
         self.visited.discard(key)
 
     def touch(self, keys: Iterable[Key], req_context: Any) -> None:
@@ -163,22 +172,23 @@ class Sieve(Table):
             return None
         victims: list[Key] = []
         while len(victims) < n:
-            self.hand = self.hand if self.hand < len(self.queue) else 0
-            key = self.queue[self.hand]
-            if not self.free(key, protected):
-                self.hand += 1
-            elif key in self.visited:
+            if not self.ahead:
+                self.behind, self.ahead = {}, self.behind
+            key = next(iter(self.ahead))
+            del self.ahead[key]
+            if self.free(key, protected) and key not in self.visited:
+                victims.append(key)
+                continue
+            if self.free(key, protected):
                 self.visited.remove(key)
-                self.hand += 1
-            else:
-                victims.append(self.queue.pop(self.hand))
+            self.behind[key] = None
         return self.hand_over(victims)
 
     def clear(self) -> None:
         super().clear()
-        self.queue.clear()
+        self.behind.clear()
+        self.ahead.clear()
         self.visited.clear()
-        self.hand = 0
 
 
 class S3Fifo(Table):
@@ -188,7 +198,7 @@ class S3Fifo(Table):
         super().__init__(cache_capacity)
         self.small: dict[Key, int] = {}
         self.main: dict[Key, int] = {}
-        self.ghosts: dict[Key, None] = {}
+        self.ghosts: dict[Key, int] = {}
 
     def insert(self, key: Key, chunk: Any, req_context: Any) -> None:
         super().insert(key, chunk, req_context)
@@ -211,30 +221,27 @@ class S3Fifo(Table):
         if len(self.candidates(protected)) < n:
             return None
         victims: list[Key] = []
+        small = deque(key for key in self.small if self.free(key, protected))
+        main = deque(key for key in self.main if self.free(key, protected))
         while len(victims) < n:
-            small = [key for key in self.small if self.free(key, protected)]
-            main = [key for key in self.main if self.free(key, protected)]
-            if small and (not main or len(self.small) * 10 > self.capacity):
-                self.meet_in_small(small[0], victims)
-            else:
-                self.meet_in_main(main[0], victims)
+            from_small = small and (not main or len(self.small) * 10 > self.capacity)
+            key = small.popleft() if from_small else main.popleft()
+            stays = self.stays_from_small(key) if from_small else self.stays_in_main(key)
+            (main if stays else victims).append(key)
         while len(self.ghosts) > self.capacity:
             del self.ghosts[next(iter(self.ghosts))]
         return self.hand_over(victims)
 
-    def meet_in_small(self, key: Key, victims: list[Key]) -> None:
-        if self.small.pop(key) > 1:
-            self.main[key] = 0
-        else:
-            self.ghosts[key] = None
-            victims.append(key)
+    def stays_from_small(self, key: Key) -> bool:
+        queue: dict[Key, Any] = self.main if self.small.pop(key) > 1 else self.ghosts
+        queue[key] = 0
+        return queue is self.main
 
-    def meet_in_main(self, key: Key, victims: list[Key]) -> None:
+    def stays_in_main(self, key: Key) -> bool:
         uses = self.main.pop(key)
         if uses:
             self.main[key] = uses - 1
-        else:
-            victims.append(key)
+        return uses > 0
 
     def clear(self) -> None:
         super().clear()
@@ -311,34 +318,34 @@ class SecondChance:
     """CLOCK, against v0.19, where a host knows no clear and no marks."""
 
     def __init__(self, cache_capacity: int) -> None:
-        self.ring: list[tuple[Key, Any]] = []
+        self.ring: OrderedDict[Key, Any] = OrderedDict()
         self.used: set[Key] = set()
 
     def get(self, key: Key) -> Any:
-        return next((block for other, block in self.ring if other == key), None)
+        return self.ring.get(key)
 
     def insert(self, key: Key, block: Any) -> None:
-        self.ring.append((key, block))
+        self.ring[key] = block
 
     def remove(self, key: Key) -> None:
-        self.ring = [entry for entry in self.ring if entry[0] != key]
+        del self.ring[key]
         self.used.discard(key)
 
     def touch(self, keys: Iterable[Key]) -> None:
-        self.used.update(key for key in keys if self.get(key) is not None)
+        self.used.update(key for key in keys if key in self.ring)
 
     def evict(self, n: int, protected: set[Key]) -> Victims | None:
-        free = [key for key, block in self.ring if not block.ref_cnt and key not in protected]
+        free = [k for k, block in self.ring.items() if not block.ref_cnt and k not in protected]
         if len(free) < n:
             return None
         return [self.turn(protected) for _ in range(n)]
 
     def turn(self, protected: set[Key]) -> tuple[Key, Any]:
         while True:
-            key, block = self.ring.pop(0)
+            key, block = self.ring.popitem(last=False)
             if key not in self.used and not block.ref_cnt and key not in protected:
                 return key, block
-            self.ring.append((key, block))
+            self.ring[key] = block
             self.used.discard(key)
 
 

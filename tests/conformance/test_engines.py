@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 from cachelaw.conformance import certify as certifying
-from cachelaw.conformance import report as reports
 from cachelaw.conformance import shrink
 from cachelaw.conformance.certify import Budget, Report, certify
 from cachelaw.conformance.cli import main
@@ -24,10 +22,13 @@ from cachelaw.conformance.finding import (
     lockstep_experiment,
     twin_experiment,
 )
+from cachelaw.conformance.hosts import host_calls
 from cachelaw.conformance.laws import LAWS, laws_for
 from cachelaw.conformance.lockstep import Lockstep
+from cachelaw.conformance.mutants.zoo import classes, subject_name
 from cachelaw.conformance.probes import PROBES, Probe, contract_probes, twin_probes
-from cachelaw.conformance.subject import Unusable, host_calls, resolve
+from cachelaw.conformance.reports.data import as_json
+from cachelaw.conformance.subject import DECLARATIONS, Unusable, resolve
 from cachelaw.conformance.trace import (
     Event,
     Trace,
@@ -54,7 +55,7 @@ from cachelaw.reference.protocol import (
 from cachelaw.specs.registry import CLAUSES
 
 RIGHT = Path(__file__).with_name("right.py")
-ZOO = Path(__file__).with_name("zoo.py")
+ZOO = {name: subject_name(made) for name, made in classes().items()}
 NOTHING = Budget("nothing", programs=0, events=0, twins=0)
 LITTLE = Budget("little", programs=4, events=40, twins=1)
 
@@ -199,7 +200,7 @@ def test_a_long_trace_becomes_the_shortest_known() -> None:
 
 
 def test_the_search_finds_what_is_shorter_and_says_that_nothing_is() -> None:
-    subject = resolve(f"{ZOO}:WipesCache")
+    subject = resolve(ZOO["WipesCache"])
     experiment = lockstep_experiment(subject)
     done = (StoreSucceeds((2,)), StoreSucceeds((1,)))
     roundabout = Trace(V033, 2, (StoreOffered((1, 2), "u1"), *done, Touch((1,), "u1"), Evict(1)))
@@ -242,7 +243,7 @@ def test_nothing_is_called_the_shortest_of_a_subject_that_cannot_be_copied(
 
 
 def test_a_finding_of_twins_becomes_short() -> None:
-    subject = resolve(f"{ZOO}:WalksTwice")
+    subject = resolve(ZOO["WalksTwice"])
     clause = "touch/any-iterable"
     long = next(twin_probes(V033)).trace(V033)
     (finding,) = twin_experiment(subject, clause)(long)
@@ -265,7 +266,7 @@ def test_the_search_for_the_shortest_does_not_list_what_it_cannot_try(
             yield batch
 
     monkeypatch.setattr(shrink, "permutations", counted)
-    subject = resolve(f"{ZOO}:WipesCache")
+    subject = resolve(ZOO["WipesCache"])
     keys = tuple(range(1, 10))
     wide = Trace(V033, 9, (StoreOffered(keys, "u1"), StoreSucceeds(keys), Evict(1)))
     (finding,) = lockstep_experiment(subject)(wide)
@@ -310,22 +311,22 @@ def test_nothing_applicable_is_not_conformance() -> None:
     "name",
     [
         f"{RIGHT}:Slru",
-        f"{ZOO}:NewcomersZero",
-        f"{ZOO}:RefusalDecays",
+        ZOO["NewcomersZero"],
+        ZOO["RefusalDecays"],
         "cachelaw.reference.v031:ARC",
     ],
     ids=lambda name: str(name).rpartition(":")[2],
 )
 def test_the_same_seed_makes_the_same_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrink, "MOST_TRANSITIONS", 200)
-    one, two = (reports.as_json(certify(resolve(name), LITTLE, seed=7)) for _ in range(2))
+    one, two = (as_json(certify(resolve(name), LITTLE, seed=7)) for _ in range(2))
     assert json.dumps(one) == json.dumps(two)
 
 
 @pytest.mark.parametrize("name", ["InventsStatus", "SnapshotsPinned"])
 def test_no_address_of_an_object_is_in_a_report(name: str) -> None:
-    report = certify(resolve(f"{ZOO}:{name}"), NOTHING, seed=1)
-    assert " at 0x" not in json.dumps(reports.as_json(report))
+    report = certify(resolve(ZOO[name]), NOTHING, seed=1)
+    assert " at 0x" not in json.dumps(as_json(report))
 
 
 def test_another_seed_makes_other_programs() -> None:
@@ -390,7 +391,7 @@ def test_one_law_left_open_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_violation_outweighs_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certifying, "twin_probes", lambda edition: iter(()))
-    report = certify(resolve(f"{ZOO}:WipesCache"), NOTHING, seed=1)
+    report = certify(resolve(ZOO["WipesCache"]), NOTHING, seed=1)
     assert Verdict.UNDETERMINED in {result.verdict for result in report.results}
     assert report.verdict is Verdict.VIOLATED
 
@@ -621,26 +622,22 @@ def test_an_unusable_subject_ends_with_status_2(
 # --- The command line ---
 
 
-@pytest.fixture
-def little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the quick budget a small one, and lines wide."""
-    monkeypatch.setitem(certifying.BUDGETS, "quick", replace(LITTLE, name="quick"))
-    monkeypatch.setattr(shrink, "MOST_TRANSITIONS", 200)
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make lines wide."""
     monkeypatch.setenv("COLUMNS", "200")
 
 
-@pytest.mark.usefixtures("little")
 def test_certify_ends_with_status_0_when_a_policy_conforms(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["certify", f"{RIGHT}:Fifo", "--budget", "quick"]) == 0
     output = capsys.readouterr().out
-    assert "edition v0.33  profile contract" in output
+    assert "edition v0.33 · profile contract" in output
     assert "right.py:Fifo conforms" in output
     assert "VIOLATED" not in output
 
 
-@pytest.mark.usefixtures("little")
 def test_certify_ends_with_status_1_and_shows_the_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -656,31 +653,40 @@ def test_certify_ends_with_status_1_and_shows_the_trace(
     assert "seed 3" in output
 
 
-@pytest.mark.usefixtures("little")
 def test_certify_takes_declarations_profile_and_edition(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     certify_arc = ["certify", "cachelaw.reference.v027:ARC", "--budget", "quick"]
     assert main([*certify_arc, "--declare", "may_refuse"]) == 0
-    assert "the subject declares that it may refuse" in capsys.readouterr().out
+    assert "the subject declares that it may refuse" in " ".join(capsys.readouterr().out.split())
     as_contract = ["--profile", "contract", "--declare", "may_refuse", "--edition", "0.26"]
     assert main([*certify_arc, *as_contract]) == 0
-    assert "edition v0.26  profile contract\n" in capsys.readouterr().out
+    assert "edition v0.26 · profile contract" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("little")
 def test_certify_ends_with_status_3_when_a_law_is_undetermined(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(certifying, "twin_probes", lambda edition: iter(()))
-    monkeypatch.setitem(certifying.BUDGETS, "quick", NOTHING)
-    assert main(["certify", f"{RIGHT}:Fifo", "--budget", "quick"]) == 3
-    output = capsys.readouterr().out
-    assert "undetermined: keys/equal-is-same (its condition was never met in this run)" in output
-    assert "Fifo undetermined" in output
+    # It ends its process once and never again, so that nothing is known of that.
+    source = tmp_path / "once.py"
+    source.write_text(
+        "import os, pathlib\n"
+        "from tests.conformance.right import Fifo\n"
+        f"MARK = pathlib.Path({str(tmp_path / 'mark')!r})\n"
+        "class Once(Fifo):\n"
+        "    def evict(self, n, protected):\n"
+        "        if not MARK.exists():\n"
+        "            MARK.touch()\n"
+        "            os._exit(3)\n"
+        "        return super().evict(n, protected)\n"
+    )
+    assert main(["certify", f"{source}:Once", "--budget", "quick"]) == 3
+    output = " ".join(capsys.readouterr().out.split())
+    assert "undetermined: call/valid-call-returns (the subject's process exited" in output
+    assert "in a run that did not end so again" in output
+    assert "Once undetermined" in output
 
 
-@pytest.mark.usefixtures("little")
 def test_the_json_says_what_the_text_says(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     name = "cachelaw.reference.v027:ARC"
@@ -689,7 +695,7 @@ def test_the_json_says_what_the_text_says(tmp_path: Path) -> None:
     assert data["subject"] == name
     assert data["profiles"] == ["contract", "arc"]
     assert (data["edition"], data["fits"]) == ("v0.27", ["v0.26", "v0.27", "v0.30"])
-    assert data["declared"] == {"randomized": False, "may_refuse": False}
+    assert data["declared"] == dict.fromkeys(DECLARATIONS, False) | {"specification": True}
     assert (data["budget"], data["seed"]) == ("quick", 1)
     assert (data["verdict"], data["status"]) == ("violated", 1)
     assert data["violations"] == [REFUSED]
@@ -707,7 +713,6 @@ def test_the_json_says_what_the_text_says(tmp_path: Path) -> None:
     assert (found[0].clause, found[0].expected) == (REFUSED, shown["expected"])
 
 
-@pytest.mark.usefixtures("little")
 def test_a_report_that_cannot_be_written_is_said_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cachelaw.conformance import report as reports
 from cachelaw.conformance.certify import BUDGETS, Report, certify
 from cachelaw.conformance.cli import main
 from cachelaw.conformance.filters.probes import FilterProbe, filter_probes
@@ -18,11 +17,15 @@ from cachelaw.conformance.filters.search import FilterRun, filter_experiment
 from cachelaw.conformance.filters.trace import FilterTrace, filter_trace_from_json
 from cachelaw.conformance.finding import Tally
 from cachelaw.conformance.laws import LAWS
+from cachelaw.conformance.mutants.zoo import FILTERS, classes, filters
+from cachelaw.conformance.reports.data import as_json
+from cachelaw.conformance.reports.text import show
 from cachelaw.conformance.subject import Subject, Unusable, resolve
 from cachelaw.conformance.verdict import Verdict
 from cachelaw.reference.editions import V019, V020, Edition
 
-ZOO = Path(__file__).with_name("filter_zoo.py")
+ZOO = classes(FILTERS)
+ODD = Path(__file__).with_name("odd_filters.py")
 FILTER_LAWS = [name for name, law in LAWS.items() if law.kind == "filter"]
 REFERENCES = {V019: "cachelaw.reference.v019", V020: "cachelaw.reference.v020"}
 
@@ -36,69 +39,18 @@ RIGHT = {
 }
 """What conforms, with the edition whose form it has."""
 
-WRONG = {
-    "AcceptsThresholdOfOne": "threshold-at-least-two",
-    "AssertsItsThreshold": "threshold-at-least-two",
-    "RefusesThresholdOfTwo": "threshold-at-least-two",
-    "AcceptsEmptyTracker": "tracker-at-least-one",
-    "RefusesTrackerOfOne": "tracker-at-least-one",
-    "CountsUpToFirstMiss": "lookup-counts-each-key",
-    "CountsMissesOnly": "lookup-counts-each-key",
-    "CountsEachRequestOnce": "lookup-counts-each-key",
-    "CountsAfterTheWalk": "lookup-counts-each-key",
-    "IgnoresResidents": "lookup-counts-each-key",
-    "PassesOnAnExhaustedIterator": "lookup-delegates-all",
-    "LooksUpUntrackedKeysOnly": "lookup-delegates-all",
-    "TakesLaterForNever": "lookup-delegates-all",
-    "LosesTheContext": "lookup-delegates-all",
-    "CrashesWhenKeysAreDropped": "lookup-delegates-all",
-    "FirstInFirstOut": "repeat-renews",
-    "Unbounded": "tracker-drops-least-recent",
-    "DropsTheNewest": "tracker-drops-least-recent",
-    "DropsTheRarest": "tracker-drops-least-recent",
-    "DropsAll": "tracker-drops-least-recent",
-    "HoldsOneTooMany": "tracker-drops-least-recent",
-    "HoldsOneTooFew": "tracker-drops-least-recent",
-    "MakesRoomForWhatIsThere": "tracker-drops-least-recent",
-    "SparesTheKeysOfTheLookup": "tracker-drops-least-recent",
-    "OfferRenews": "tracker-drops-least-recent",
-    "AsksForMoreThanTheThreshold": "store-needs-threshold",
-    "AsksForExactlyTheThreshold": "store-needs-threshold",
-    "ThresholdOfTwoAlways": "store-needs-threshold",
-    "CountsOffers": "store-needs-threshold",
-    "OffersInTheOrderOfTheTracker": "store-needs-threshold",
-    "ComparesIdentities": "store-needs-threshold",
-    "FiltersTheAnswer": "filtered-before-backing",
-    "FiltersTheAnswerInPlace": "filtered-before-backing",
-    "OffersOneByOne": "filtered-before-backing",
-    "StoresEvenIfRefused": "filtered-before-backing",
-    "LooksBeforeItOffers": "filtered-before-backing",
-    "SkipsEmptyOffers": "empty-offer-delegated",
-    "TakesEveryStoreForSuccess": "all-else-delegated",
-    "KeepsEventsToItself": "all-else-delegated",
-    "LogsWhatItTouches": "all-else-delegated",
-    "LoadsAgain": "all-else-delegated",
-    "ForgetsTheContextOfATouch": "all-else-delegated",
-    "TouchCounts": "all-else-delegated",
-    "TouchRenews": "all-else-delegated",
-    "ForgetsWhatItAdmits": "counts-outlive-chunks",
-    "ForgetsFailedStores": "counts-outlive-chunks",
-    "ForgetsStored": "counts-outlive-chunks",
-    "ForgetsEvicted": "counts-outlive-chunks",
-    "ForgetsRemovedInEvents": "counts-outlive-chunks",
-    "ForgetsRefused": "counts-outlive-chunks",
-}
+WRONG = {name: made.breaks for name, made in ZOO.items() if "breaks" in vars(made)}
 """What does not conform, with the clause that it breaks."""
 
 FOUND_AT_RANDOM = {
-    "DropsTheSecondOfFive": {"repeat-renews", "tracker-drops-least-recent"},
-    "ForgetsTheThirdFailure": {"counts-outlive-chunks"},
+    name: made.breaks_one_of for name, made in ZOO.items() if "breaks_one_of" in vars(made)
 }
 """What passes every probe but one or none, with what a random program may put the blame on."""
 
 
 def out_of_zoo(name: str, edition: str | None = None) -> Subject:
-    return resolve(f"{ZOO}:{name}", profile="reuse-filter", edition=edition)
+    place = filters.__name__ if hasattr(filters, name) else ODD
+    return resolve(f"{place}:{name}", profile="reuse-filter", edition=edition)
 
 
 def judged(subject: Subject) -> Report:
@@ -107,7 +59,7 @@ def judged(subject: Subject) -> Report:
 
 def shown(report: Report) -> str:
     console = Console(file=io.StringIO(), width=160, color_system=None)
-    reports.show(report, console)
+    show(as_json(report), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -171,7 +123,7 @@ def test_wrong_filters_are_rejected(name: str) -> None:
     subject = out_of_zoo(name)
     report = judged(subject)
     clauses = [result.law.clause.name for result in report.violations]
-    assert clauses[:1] == [f"reuse-filter/{WRONG[name]}"], shown(report)
+    assert clauses[:1] == [WRONG[name]], shown(report)
     # One fault, one violation: what it may have hidden is left undetermined.
     assert len(clauses) == 1
     assert report.verdict is Verdict.VIOLATED
@@ -187,12 +139,12 @@ def test_random_programs_find_what_probes_miss(name: str) -> None:
             assert name == "ForgetsTheThirdFailure"  # the last probe goes as far
     report = judged(subject)
     (result,) = report.violations
-    assert result.law.clause.name.partition("/")[2] in FOUND_AT_RANDOM[name], shown(report)
+    assert result.law.clause.name in FOUND_AT_RANDOM[name], shown(report)
     check_counterexamples(report)
 
 
 def test_every_clause_is_broken_by_a_filter_of_the_zoo() -> None:
-    assert {f"reuse-filter/{clause}" for clause in WRONG.values()} == set(FILTER_LAWS)
+    assert set(WRONG.values()) == set(FILTER_LAWS)
 
 
 def check_counterexamples(report: Report) -> None:
@@ -205,7 +157,7 @@ def check_counterexamples(report: Report) -> None:
         assert filter_trace_from_json(json.loads(json.dumps(trace.as_json()))) == trace
         again = filter_experiment(report.subject, finding.clause)(trace)
         assert [(f.clause, f.trace) for f in again] == [(finding.clause, trace)]
-        rows = reports.as_json(report)
+        rows = as_json(report)
         (law,) = (law for law in rows["laws"] if law["clause"] == finding.clause)
         assert law["counterexample"]["rows"][-1]["actual"] == finding.actual
         assert len(law["counterexample"]["rows"]) == max(1, len(trace.events))
@@ -260,7 +212,7 @@ def test_two_faults_of_different_kinds_are_both_named() -> None:
 
 def test_runs_are_repeatable() -> None:
     first, second = (judged(out_of_zoo("DropsTheSecondOfFive")) for _ in range(2))
-    assert reports.as_json(first) == reports.as_json(second)
+    assert as_json(first) == as_json(second)
 
 
 # --- Finding filters -----------------------------------------------------------------------------
@@ -276,8 +228,8 @@ def test_edition_overrides_the_form() -> None:
 
 
 def test_a_manager_class_is_taken_for_a_filter() -> None:
-    assert resolve(f"{ZOO}:RightV019").profile == "reuse-filter"
-    assert resolve(f"{ZOO}:DeclaredFilter").profile == "reuse-filter"
+    assert resolve(f"{filters.__name__}:RightV019").profile == "reuse-filter"
+    assert resolve(f"{ODD}:DeclaredFilter").profile == "reuse-filter"
 
 
 @pytest.mark.parametrize(
@@ -316,14 +268,14 @@ def test_a_release_is_not_judged_as_something_else(subject: str, profile: str) -
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["certify", f"{ZOO}:ForgetsWhatItAdmits", "--profile", "reuse-filter"]
+    arguments = ["certify", f"{filters.__name__}:ForgetsWhatItAdmits", "--profile", "reuse-filter"]
     written = tmp_path / "report.json"
     assert main([*arguments, "--budget", "quick", "--json", str(written)]) == 1
     assert "VIOLATED reuse-filter/counts-outlive-chunks" in capsys.readouterr().out
     data = json.loads(written.read_text())
     assert data["profiles"] == ["reuse-filter"]
     assert data["violations"] == ["reuse-filter/counts-outlive-chunks"]
-    assert main(["certify", f"{ZOO}:RightV020", "--budget", "quick"]) == 0
+    assert main(["certify", f"{filters.__name__}:RightV020", "--budget", "quick"]) == 0
 
 
 # --- Traces --------------------------------------------------------------------------------------

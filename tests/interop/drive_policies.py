@@ -31,10 +31,11 @@ from typing import Any
 
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.generate import Program
+from cachelaw.conformance.hosts import host_calls
 from cachelaw.conformance.instance import Codec, Manner
 from cachelaw.conformance.lockstep import Lockstep
 from cachelaw.conformance.releases import Release, load
-from cachelaw.conformance.subject import host_calls, resolve
+from cachelaw.conformance.subject import resolve
 from cachelaw.conformance.trace import Event, Layout, describe
 from cachelaw.reference import keys as our_keys
 from cachelaw.reference.context import ReqContext

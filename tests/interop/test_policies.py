@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from cachelaw.conformance.hosts import host_calls
 from cachelaw.conformance.releases import UnreachableError, fetch
-from cachelaw.conformance.subject import host_calls
 from cachelaw.reference.editions import EDITIONS, edition_named, edition_of_release
 
 pytestmark = pytest.mark.interop

@@ -27,8 +27,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_make_target_exists(page: str) -> None:
-    rules = set(re.findall(r"^([a-z]+):", _text("Makefile"), flags=re.M))
-    for target in re.findall(r"(?:^\$ |`)make ([a-z]+)", _text(page), flags=re.M):
+    rules = set(re.findall(r"^([a-z-]+):", _text("Makefile"), flags=re.M))
+    for target in re.findall(r"(?:^\$ |`)make ([a-z-]+)", _text(page), flags=re.M):
         assert target in rules, f"{page} says make {target}"
 
 
@@ -58,7 +58,7 @@ def test_make_help_lists_every_target() -> None:
         text=True,
         check=True,
     ).stdout
-    documented = set(re.findall(r"^([a-z]+):.*## ", _text("Makefile"), flags=re.M))
+    documented = set(re.findall(r"^([a-z-]+):.*## ", _text("Makefile"), flags=re.M))
     phony = set(re.findall(r"^\.PHONY: (.*)$", _text("Makefile"), flags=re.M)[0].split())
     assert documented == phony
     assert {line.split()[0] for line in shown.splitlines()} == documented

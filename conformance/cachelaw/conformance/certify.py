@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from cachelaw.conformance import processes, shrink
+from cachelaw.conformance import cost, exhaustive, large, memory, processes, shrink
+from cachelaw.conformance.course import Course
+from cachelaw.conformance.explore.calls import Scope
 from cachelaw.conformance.filters.search import FilterSearch
 from cachelaw.conformance.finding import (
     Experiment,
@@ -23,6 +26,7 @@ from cachelaw.conformance.finding import (
     Tally,
     lockstep_experiment,
     twin_experiment,
+    twins_experiment,
 )
 from cachelaw.conformance.generate import Program
 from cachelaw.conformance.laws import LAWS, Law, laws_for
@@ -30,7 +34,9 @@ from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.probes import PROBES, contract_probes, twin_probes
 from cachelaw.conformance.subject import Subject, Unusable
 from cachelaw.conformance.trace import Event, Trace
+from cachelaw.conformance.unjudged import Measured
 from cachelaw.conformance.verdict import Verdict, overall
+from cachelaw.reference.editions import Edition
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +48,43 @@ class Budget:
         programs: random programs run in lockstep.
         events: events in each.
         twins: random programs run by twins, once for each twin law.
+        sizes: capacities at which cost is counted, rising; none counts neither cost nor memory.
+        large: whether to go to capacities in the thousands.
+        plan: scopes to search exhaustively: the scope, how many snapshots to keep for each state,
+            and the number of transitions to stop at.
     """
 
     name: str
     programs: int
     events: int
     twins: int
+    sizes: tuple[int, ...] = ()
+    large: bool = False
+    plan: tuple[tuple[Scope, int, int], ...] = ()
 
 
 BUDGETS = {
-    "quick": Budget("quick", 60, 150, 4),
-    "standard": Budget("standard", 600, 300, 20),
-    "deep": Budget("deep", 12_000, 400, 200),
+    "quick": Budget("quick", 60, 150, 4, cost.SIZES, plan=exhaustive.PLANS["quick"]),
+    "standard": Budget(
+        "standard", 600, 300, 20, cost.SIZES, large=True, plan=exhaustive.PLANS["standard"]
+    ),
+    "deep": Budget(
+        "deep", 12_000, 400, 200, cost.WIDE_SIZES, large=True, plan=exhaustive.PLANS["deep"]
+    ),
 }
+
+FOREIGN_BUDGETS = {
+    "quick": replace(BUDGETS["quick"], programs=20, events=60, twins=2),
+    "standard": replace(BUDGETS["standard"], programs=120, events=150, twins=6),
+    "deep": replace(BUDGETS["deep"], programs=1_500, events=300, twins=40),
+}
+"""The same for subjects behind a pipe, where every call costs a round trip."""
+
+
+def budget_for(subject: Subject, name: str) -> Budget:
+    """Return the budget that a user's word means for a subject."""
+    return (FOREIGN_BUDGETS if subject.foreign else BUDGETS)[name]
+
 
 ENOUGH_DIVERGENCES = 3
 """Random programs that may diverge from the reference before the search for more stops."""
@@ -97,6 +127,7 @@ class Report:
         calls: calls made on the subject in lockstep.
         events: events performed.
         found: the violated clauses in the order in which they were found.
+        searches: of each small scope that was searched exhaustively, what came of it.
     """
 
     subject: Subject
@@ -106,6 +137,7 @@ class Report:
     calls: int
     events: int
     found: tuple[str, ...] = ()
+    searches: tuple[dict[str, Any], ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -142,87 +174,127 @@ def certify(
     budget: Budget,
     seed: int,
     progress: Callable[[str], None] = lambda line: None,
+    *,
+    without: frozenset[str] = frozenset(),
+    course: Course | None = None,
+    reached: Callable[[Course], None] = lambda course: None,
 ) -> Report:
-    """Judge a subject by every law of its profiles.
+    """Judge a subject by every law of its profiles, in this process.
 
     Args:
         subject: the policy, or the filter.
         budget: how much random search to do.
         seed: what all random choices come from.
         progress: told, now and then, what is going on.
+        without: clauses that are not judged.
+        course: where to go on, None from the start.
+        reached: told after each unit of work how far the run has come.
     """
+    course = Course() if course is None else course
+    laws = tuple(law for law in laws_for(subject) if law.clause.name not in without)
+    applicable = frozenset(law.clause.name for law in laws if law.excuse(subject) is None)
     search: _Search | FilterSearch
     if subject.profile == "reuse-filter":
-        search = FilterSearch(subject, seed, progress)
-        search.run_probes()
-        search.run_programs(budget.programs, budget.events)
+        search = FilterSearch(subject, seed, progress, course)
     else:
-        search = _Search(subject, budget, seed, progress)
-        search.run_probes()
-        search.run_programs()
-        search.run_twins()
-        search.run_processes()
-    search.shorten()
-    results = tuple(_result(law, subject, search) for law in laws_for(subject))
-    tally = search.tally
-    return Report(subject, budget, seed, results, tally.calls, tally.events, tuple(search.found))
+        search = _Search(subject, budget, seed, progress, course, applicable)
+    units = search.units(budget.programs, budget.events)
+    for number, unit in enumerate(units):
+        if number >= course.unit and not course.cut:
+            unit()
+            course.unit = number + 1
+            reached(course)
+    results = tuple(_result(law, subject, course) for law in laws)
+    tally = course.tally
+    return Report(
+        *(subject, budget, seed, results, tally.calls, tally.events),
+        tuple(course.found),
+        tuple(course.searches),
+    )
 
 
-def _result(law: Law, subject: Subject, search: _Search | FilterSearch) -> Result:
+def _result(law: Law, subject: Subject, course: Course) -> Result:
     name = law.clause.name
-    met = search.tally.met[name]
-    finding: Finding[Any] | None = search.found.get(name)
-    excuse = law.excuse(subject)
+    met = course.tally.met[name]
+    finding = course.found.get(name)
+    excuse = law.excuse(subject) or course.excused.get(name)
     if excuse is not None:
         return Result(law, Verdict.NOT_APPLICABLE, met, excuse)
     if finding is not None:
         return Result(law, Verdict.VIOLATED, met, finding=finding)
-    if name in search.clouded:
-        return Result(law, Verdict.UNDETERMINED, met, search.clouded[name])
+    if name in course.clouded:
+        return Result(law, Verdict.UNDETERMINED, met, course.clouded[name])
+    if course.cut:
+        return Result(law, Verdict.UNDETERMINED, met, course.cut)
     if met == 0:
         return Result(law, Verdict.UNDETERMINED, met, "its condition was never met in this run")
     return Result(law, Verdict.HOLDS, met)
 
 
 class _Search:
-    """The search for violations, and what it has found so far."""
+    """The search for violations. What it finds goes into the course."""
 
     def __init__(
-        self, subject: Subject, budget: Budget, seed: int, progress: Callable[[str], None]
+        self,
+        subject: Subject,
+        budget: Budget,
+        seed: int,
+        progress: Callable[[str], None],
+        course: Course,
+        applicable: frozenset[str],
     ) -> None:
-        self.tally = Tally(Counter())
-        self.found: dict[str, Finding] = {}
-        self.clouded: dict[str, str] = {}
-        """Laws that the search leaves open, with the reason."""
+        self.tally = course.tally
+        self.found = course.found
+        self._course = course
         self._subject = subject
+        self._contract = replace(subject, profile="contract")
         self._budget = budget
         self._seed = seed
         self._progress = progress
-        self._applicable = {
-            law.clause.name for law in laws_for(subject) if law.excuse(subject) is None
-        }
+        self._applicable = applicable
         self._twin_laws = tuple(
-            law.clause.name
-            for law in laws_for(subject)
-            if law.kind == "twin" and law.excuse(subject) is None and not subject.randomized
+            name
+            for name in LAWS
+            if name in applicable and LAWS[name].kind == "twin" and not subject.randomized
         )
-        self._experiments: dict[str, Experiment] = {}
         self._has_reference = subject.profile in PROBES
+
+    def units(self, programs: int, events: int) -> Iterator[Callable[[], None]]:
+        """Yield the work, the basic things first, in units after each of which a run can stop.
+
+        Args:
+            programs: random programs to run in lockstep.
+            events: events in each.
+        """
+        edition = self._subject.edition
+        for probe in contract_probes(edition):
+            yield partial(self._run_probe, self._contract, probe.trace(edition), None)
+        for probe in PROBES[self._subject.profile](edition) if self._has_reference else ():
+            yield partial(self._run_probe, self._subject, probe.trace(edition), probe.clause)
+        for probe in twin_probes(edition):
+            yield partial(self._run_twins_on, probe.trace(edition))
+        for number in range(programs):
+            yield partial(self._run_program, number, events)
+        for number in range(self._budget.twins if self._twin_laws else 0):
+            yield partial(self._run_twins, number)
+        if not self._subject.randomized:
+            yield self._run_processes
+        if self._budget.sizes:
+            yield self._count_cost
+            yield self._watch_memory
+        if self._budget.large:
+            yield self._run_large
+        if not self._subject.randomized and not self._subject.foreign:
+            for scope, m, limit in self._budget.plan:
+                yield partial(self._exhaust, scope, m, limit)
+        for clause in LAWS:
+            yield partial(self._shorten, clause)
 
     # --- probes ---
 
-    def run_probes(self) -> None:
-        """Run the directed probes, the basic ones first."""
+    def _run_probe(self, subject: Subject, trace: Trace, blamed: str | None) -> None:
         self._progress("probes")
-        edition = self._subject.edition
-        contract = replace(self._subject, profile="contract")
-        for probe in contract_probes(edition):
-            self._judge(JudgedRun(contract, probe.trace(edition), self.tally))
-        for probe in PROBES[self._subject.profile](edition) if self._has_reference else ():
-            run = JudgedRun(self._subject, probe.trace(edition), self.tally)
-            self._judge(run, blamed=probe.clause)
-        for probe in twin_probes(edition):
-            self._run_twins_on(probe.trace(edition))
+        self._judge(JudgedRun(subject, trace, self.tally), blamed)
 
     def _judge(self, run: JudgedRun, blamed: str | None = None) -> bool:
         """Perform a run; return whether it diverged from the reference."""
@@ -232,13 +304,10 @@ class _Search:
         """Keep what a lockstep run found; return whether it diverged from the reference."""
         for finding in found:
             if finding.clause != DIVERGED:
-                self._keep(finding, lockstep_experiment(self._subject))
-                continue
-            if blamed is None and self._policy_is_refuted():
-                continue  # the probes have said what is wrong
-            clause = blamed or self._blamed(finding)
-            again = lockstep_experiment(self._subject, clause)
-            self._keep(replace(finding, clause=clause), again)
+                self._keep(finding)
+            elif blamed is not None or not self._policy_is_refuted():
+                # Else the probes have said what is wrong.
+                self._keep(replace(finding, clause=blamed or self._blamed(finding)))
         return any(finding.clause == DIVERGED for finding in found)
 
     def _policy_is_refuted(self) -> bool:
@@ -250,99 +319,163 @@ class _Search:
         A divergence says that something is wrong, not what. In a trace from which nothing can be
         left out, every clause whose condition is met has a part in it.
         """
-        short = shrink.Shrinker(lockstep_experiment(self._subject), finding).reduce()
+        short = shrink.Shrinker(
+            lockstep_experiment(self._subject), finding, foreign=self._subject.foreign
+        ).reduce()
         met: Counter[str] = Counter()
         lockstep_experiment(self._subject, tally=Tally(met))(short.trace)
         probes = PROBES[self._subject.profile](self._subject.edition)
         clauses = list(dict.fromkeys(probe.clause for probe in probes))
         return next((name for name in reversed(clauses) if met[name]), clauses[0])
 
-    def _keep(self, finding: Finding, experiment: Experiment | None) -> None:
-        """Keep the first finding of each clause, with the experiment that finds it again.
-
-        Without one, the finding is as short as it gets.
-        """
-        if finding.clause in self._applicable and finding.clause not in self.found:
-            self.found[finding.clause] = finding
-            if experiment is not None:
-                self._experiments[finding.clause] = experiment
+    def _keep(self, finding: Finding) -> None:
+        """Keep the first finding of each clause."""
+        if finding.clause in self._applicable:
+            self.found.setdefault(finding.clause, finding)
 
     # --- random programs ---
 
-    def run_programs(self) -> None:
-        """Run random programs in lockstep, half of them at small scope."""
-        diverged = 0
-        for number in range(self._budget.programs):
-            if number % 10 == 0:
-                self._progress(f"random programs {number}/{self._budget.programs}")
-            rng, trace = self._scope(number)
-            run = JudgedRun(self._subject, trace, self.tally, thorough=_is_small(trace))
-            _drive(run, rng, self._budget.events)
-            found = run.found
-            if found and not _is_small(trace):
-                # A closer look at the same events may see the fault where it happens.
-                found = lockstep_experiment(self._subject)(found[-1].trace) or found
-            diverged += self._take_in(found)
-            if diverged == ENOUGH_DIVERGENCES:
-                return
-
-    def run_twins(self) -> None:
-        """Run random programs by twins."""
-        for number in range(self._budget.twins if self._twin_laws else 0):
-            self._progress(f"twins {number}/{self._budget.twins}")
-            rng, trace = self._scope(-1 - number)
-            contract = replace(self._subject, profile="contract")
-            run = JudgedRun(contract, trace, Tally(Counter()), thorough=False)
-            self._run_twins_on(trace.with_events(_drive(run, rng, self._budget.events)))
-
-    def run_processes(self) -> None:
-        """Run the probes of the twins, and some random programs, in other processes."""
-        if self._subject.randomized:
+    def _run_program(self, number: int, events: int) -> None:
+        """Run a random program in lockstep; every other one is at small scope."""
+        if self._course.diverged >= ENOUGH_DIVERGENCES:
             return
-        self._progress("other processes")
-        edition = self._subject.edition
-        traces = [probe.trace(edition) for probe in twin_probes(edition)]
-        for number in range(OTHER_PROCESSES):
-            rng, trace = self._scope(-1000 - number)
-            contract = replace(self._subject, profile="contract")
-            run = JudgedRun(contract, trace, Tally(Counter()), thorough=False)
-            traces.append(trace.with_events(_drive(run, rng, self._budget.events)))
-        try:
-            for finding in processes.judge(self._subject, traces, self.tally):
-                self._keep(finding, None)
-        except Unusable as error:
-            self.clouded.update(dict.fromkeys(processes.PROCESS_LAWS, str(error)))
+        if number % 10 == 0:
+            self._progress(f"random programs {number}/{self._budget.programs}")
+        rng, trace = self._scope(number)
+        run = JudgedRun(self._subject, trace, self.tally, thorough=_is_small(trace))
+        drive(run, rng, events)
+        found = run.found
+        if found and not _is_small(trace):
+            # A closer look at the same events may see the fault where it happens.
+            found = lockstep_experiment(self._subject)(found[-1].trace) or found
+        self._course.diverged += self._take_in(found)
+
+    def _run_twins(self, number: int) -> None:
+        """Run a random program by twins, once for each twin law."""
+        self._progress(f"twins {number}/{self._budget.twins}")
+        self._run_twins_on(self._lived(-1 - number))
 
     def _run_twins_on(self, trace: Trace) -> None:
         for clause in self._twin_laws:
             for finding in twin_experiment(self._subject, clause, self.tally)(trace):
-                self._keep(finding, twin_experiment(self._subject, clause))
+                self._keep(finding)
+
+    def _run_processes(self) -> None:
+        """Run the probes of the twins, and some random programs, in other processes."""
+        self._progress("other processes")
+        edition = self._subject.edition
+        traces = [probe.trace(edition) for probe in twin_probes(edition)]
+        traces += [self._lived(-1000 - number) for number in range(OTHER_PROCESSES)]
+        try:
+            for finding in processes.judge(self._subject, traces, self.tally):
+                self._keep(finding)
+        except Unusable as error:
+            self._course.clouded.update(dict.fromkeys(processes.PROCESS_LAWS, str(error)))
+
+    def _lived(self, number: int) -> Trace:
+        """Return what happens in a random program."""
+        rng, trace = self._scope(number)
+        run = JudgedRun(self._contract, trace, Tally(Counter()), thorough=False)
+        return trace.with_events(drive(run, rng, self._budget.events))
 
     def _scope(self, number: int) -> tuple[random.Random, Trace]:
-        """Draw the scope of a random program: capacity and groups, no events yet."""
-        rng = random.Random(f"{self._seed}/{number}")
-        capacity = rng.choice(SMALL_SCOPE if number % 2 == 0 else WIDE_SCOPE)
-        trace = Trace(self._subject.edition, capacity, (), groups=rng.choice((1, 1, 2, 3)))
-        return rng, trace
+        return scope_of(self._seed, number, self._subject.edition)
+
+    # --- what is measured, what is large, and what is small enough for all of it ---
+
+    def _count_cost(self) -> None:
+        self._progress("cost")
+        sizes = self._budget.sizes
+        self._take_measure(cost.CLAUSE, lambda: cost.judge(self._subject, self.tally, sizes))
+
+    def _watch_memory(self) -> None:
+        self._progress("memory")
+        self._take_measure(memory.CLAUSE, lambda: memory.judge(self._subject, self.tally))
+
+    def _take_measure(self, clause: str, measure: Callable[[], Measured]) -> None:
+        if clause not in self._applicable:
+            return
+        measured = measure()
+        for finding in measured.findings:
+            self._keep(finding)
+        if measured.excuse is not None:
+            self._course.excused[clause] = measured.excuse
+        if measured.unclear is not None:
+            self._course.clouded[clause] = measured.unclear
+
+    def _run_large(self) -> None:
+        self._progress("large capacities")
+        self._take_in(large.judge(self._subject, self.tally, self._seed))
+
+    def _exhaust(self, scope: Scope, m: int, limit: int) -> None:
+        """Search a small scope, unless it is known already that the policy is another one."""
+        if self._policy_is_refuted():
+            return
+        self._progress(f"every sequence: capacity {scope.capacity}, {scope.keys} keys")
+        done = exhaustive.search(self._subject, scope, m, self.tally, limit)
+        self._take_in(list(done.findings))
+        self._course.searches.append(
+            {
+                "capacity": scope.capacity,
+                "keys": scope.keys,
+                "states": done.states,
+                "transitions": done.transitions,
+                "closed": done.closed,
+                "depth": done.depth,
+                "m": done.m,
+                "snapshots": done.snapshots,
+            }
+        )
 
     # --- counterexamples ---
 
-    def shorten(self) -> None:
-        """Make every finding as short as it can be."""
-        for clause in self._experiments:
-            finding = self.found[clause]
-            self._progress(f"shortening the trace for {clause}")
-            short = shrink.Shrinker(self._experiments[clause], finding).reduce()
-            if short.how == "lockstep":
-                short = shrink.shortest(self._subject, short, self._experiments[clause])
-            self.found[clause] = short
+    def _shorten(self, clause: str) -> None:
+        """Make what was found of a clause as short as it can be."""
+        finding = self.found.get(clause)
+        experiment = None if finding is None else experiment_for(self._subject, finding)
+        if finding is None or experiment is None:
+            return
+        self._progress(f"shortening the trace for {clause}")
+        short = shrink.Shrinker(experiment, finding, foreign=self._subject.foreign).reduce()
+        if short.how == "lockstep":
+            short = shrink.shortest(self._subject, short, experiment)
+        self.found[clause] = short
+
+
+def experiment_for(subject: Subject, finding: Finding) -> Experiment | None:
+    """Return the experiment that finds a finding on a policy again.
+
+    None if there is none, because the finding is as short as it gets.
+    """
+    if finding.how == "twin":
+        return twins_experiment(subject, finding.clause)
+    if finding.how == "lockstep":
+        blamed = finding.clause if LAWS[finding.clause].kind == "refinement" else None
+        return lockstep_experiment(subject, blamed)
+    return None
+
+
+def scope_of(seed: int, number: int, edition: Edition) -> tuple[random.Random, Trace]:
+    """Draw the scope of a random program: capacity and groups, no events yet.
+
+    Args:
+        seed: what all random choices of a run come from.
+        number: which program; those of even numbers are at small scope.
+        edition: whose protocol it follows.
+
+    Returns:
+        Where the program's own choices come from, and the trace.
+    """
+    rng = random.Random(f"{seed}/{number}")
+    capacity = rng.choice(SMALL_SCOPE if number % 2 == 0 else WIDE_SCOPE)
+    return rng, Trace(edition, capacity, (), groups=rng.choice((1, 1, 2, 3)))
 
 
 def _is_small(trace: Trace) -> bool:
     return trace.capacity <= SMALL_SCOPE[-1]
 
 
-def _drive(run: JudgedRun, rng: random.Random, events: int) -> list[Event]:
+def drive(run: JudgedRun, rng: random.Random, events: int) -> list[Event]:
     """Drive a run by a random program; return what happened."""
     setting = run.lockstep.setting
     keys = 2 * setting.capacity + rng.randint(0, setting.capacity + 2)

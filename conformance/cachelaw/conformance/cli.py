@@ -1,28 +1,45 @@
-"""The command line: `cachelaw certify`, `cachelaw clauses`, `cachelaw explore`."""
+"""The command line: `cachelaw certify` and all other commands."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from cachelaw.conformance import report as reports
-from cachelaw.conformance.certify import BUDGETS, certify
+from cachelaw.conformance import expect, store
+from cachelaw.conformance.certificate import add_verify, values
+from cachelaw.conformance.certify import BUDGETS
 from cachelaw.conformance.explore.command import add_explore
 from cachelaw.conformance.laws import LAWS
-from cachelaw.conformance.subject import PROFILES, Unusable, resolve
-from cachelaw.conformance.verdict import EXIT_CONFORMS, EXIT_UNUSABLE, exit_status
+from cachelaw.conformance.replay import add_replay
+from cachelaw.conformance.reports.data import write_json
+from cachelaw.conformance.reports.html import write_html
+from cachelaw.conformance.reports.junit import write_junit
+from cachelaw.conformance.reports.sarif import write_sarif
+from cachelaw.conformance.reports.text import show
+from cachelaw.conformance.subject import DECLARATIONS, PROFILES, Unusable, Wanted
+from cachelaw.conformance.supervisor import Limits
+from cachelaw.conformance.trial import certified, editions_that_run, replayed
+from cachelaw.conformance.verdict import (
+    EXIT_CONFORMS,
+    EXIT_UNDETERMINED,
+    EXIT_UNUSABLE,
+    EXIT_VIOLATED,
+)
 from cachelaw.specs.clause import Clause
 from cachelaw.specs.registry import CLAUSES
 
 SUBJECT_HELP = (
     "package.module:Class, path/file.py:Class, or a release: vllm==0.29.0:arc, vllm==0.20.2:filter"
 )
+
+LIMITS = Limits()
 
 STATUS_HELP = """\
 exit status:
@@ -91,10 +108,51 @@ def parser() -> argparse.ArgumentParser:
         "--declare",
         action="append",
         default=[],
-        choices=("randomized", "may_refuse"),
+        choices=DECLARATIONS,
         help="say of the subject what its class does not say",
     )
-    certifying.add_argument("--json", type=Path, metavar="F", help="write the report to F as JSON")
+    certifying.add_argument(
+        "--host",
+        metavar="vllm==X",
+        help="a release whose modules the subject gets where it imports vllm",
+    )
+    certifying.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what its constructor is given besides the capacity; VALUE is a literal of Python, "
+        "or else text",
+    )
+    certifying.add_argument(
+        "--editions",
+        metavar="all|LIST",
+        help="judge it by each of these editions, such as v0.24,v0.31, or by all whose hosts could "
+        "run it; the name of each file written gets that of the edition",
+    )
+    certifying.add_argument(
+        "--time-limit",
+        type=_positive,
+        default=LIMITS.seconds,
+        metavar="SECONDS",
+        help="after which an event counts as a hang (default: %(default)g)",
+    )
+    certifying.add_argument(
+        "--memory-limit",
+        type=_positive,
+        default=LIMITS.mebibytes,
+        metavar="MIB",
+        help="of resident memory that its process may take (default: %(default)g)",
+    )
+    certifying.add_argument(
+        "--expect",
+        type=Path,
+        metavar="F",
+        help="a file of clauses that it is known to break, one a line; an entry that does not "
+        "fail is an error",
+    )
+    for name, (_, what) in WRITERS.items():
+        certifying.add_argument(f"--{name}", type=Path, metavar="F", help=f"write {what} to F")
     certifying.set_defaults(run=_certify)
 
     clauses = commands.add_parser(
@@ -105,38 +163,122 @@ def parser() -> argparse.ArgumentParser:
     clauses.add_argument("name", nargs="?", metavar="NAME", help="such as evict/distinct")
     clauses.set_defaults(run=_clauses)
 
+    add_verify(commands, _run_again)
+    add_replay(commands, lambda job: replayed(job, LIMITS))
     add_explore(commands)
     return made
 
 
+WRITERS: dict[str, tuple[Callable[[dict[str, Any], Path], None], str]] = {
+    "json": (write_json, "the report as JSON, with a certificate,"),
+    "junit": (write_junit, "a JUnit report, one test case a clause,"),
+    "sarif": (write_sarif, "a SARIF report"),
+    "html": (write_html, "the report as a page that needs nothing else"),
+}
+"""What can be written: by option, the writer, and what it writes."""
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
 def _certify(options: argparse.Namespace) -> int:
-    if options.json is not None and not options.json.parent.is_dir():
-        raise Unusable(f"--json: there is no folder {options.json.parent}")
-    console = Console(highlight=False, soft_wrap=False)
+    for name in WRITERS:
+        path = getattr(options, name)
+        if path is not None and not path.parent.is_dir():
+            raise Unusable(f"--{name}: there is no folder {path.parent}")
+    expected = {} if options.expect is None else expect.read(options.expect)
+    wanted = Wanted(
+        options.subject,
+        options.profile,
+        None if options.edition == "auto" else options.edition,
+        tuple(options.declare),
+        options.host,
+        _parameters(options.param),
+    )
+    limits = Limits(options.time_limit, int(options.memory_limit))
+    statuses: set[int] = set()
+    for one in _by_edition(wanted, options.editions, limits):
+        data = _judged(one, options.budget, options.seed, limits)
+        applied = expect.apply(data, expected) if options.expect else None
+        data = applied.data if applied else data
+        _write(data, options)
+        console = Console(highlight=False, soft_wrap=False)
+        if statuses:
+            console.print()
+        show(data, console)
+        for line in applied.lines if applied else ():
+            print(line)
+        statuses.add(data["status"])
+    worst = (EXIT_VIOLATED, EXIT_UNDETERMINED, EXIT_CONFORMS)
+    return next(status for status in worst if status in statuses)
+
+
+def _by_edition(wanted: Wanted, editions: str | None, limits: Limits) -> list[Wanted]:
+    """Return the subject as often as it is to be judged."""
+    if editions is None:
+        return [wanted]
+    if wanted.edition is not None:
+        raise Unusable("--edition and --editions say different things: leave one out")
+    running = editions_that_run(wanted, limits)
+    if editions == "all":
+        return running
+    listed = editions.split(",")
+    chosen = [one for one in running if one.edition in listed]
+    for name in listed:
+        if name not in {one.edition for one in chosen}:
+            fits = ", ".join(str(one.edition) for one in running)
+            raise Unusable(f"--editions: {wanted.name} does not run on hosts of {name}; on {fits}")
+    return chosen
+
+
+def _judged(wanted: Wanted, budget: str, seed: int, limits: Limits) -> dict[str, Any]:
+    """Certify a subject, with a line of progress on a terminal; keep its counterexamples."""
     progress = Console(stderr=True, highlight=False)
-    with progress.status("loading the subject") as status:
-        subject = resolve(
-            options.subject,
-            profile=options.profile,
-            edition=None if options.edition == "auto" else options.edition,
-            declared=options.declare,
-            announce=progress.print,
+    with progress.status(f"{wanted.name}: loading") as status:
+        data = certified(
+            wanted,
+            BUDGETS[budget],
+            seed,
+            limits,
+            lambda line: status.update(f"{wanted.name}: {line}"),
+            lambda line: progress.print(line, soft_wrap=True),
         )
-        report = certify(
-            subject,
-            BUDGETS[options.budget],
-            options.seed,
-            lambda line: status.update(f"{options.subject}: {line}"),
-        )
-        if report.violations:
-            status.update("replaying")
-    if options.json is not None:
+    trouble = store.keep(data)
+    if trouble is not None:
+        print(f"cachelaw: {trouble}", file=sys.stderr)
+    return data
+
+
+def _run_again(job: dict[str, Any]) -> dict[str, Any]:
+    """Certify what a certificate speaks of."""
+    return _judged(Wanted(**job["wanted"]), job["budget"], job["seed"], LIMITS)
+
+
+def _parameters(given: Sequence[str]) -> dict[str, Any]:
+    texts: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise Unusable(f"--param: {text!r} is not NAME=VALUE")
+        texts[name] = value
+    return values(texts)
+
+
+def _write(data: dict[str, Any], options: argparse.Namespace) -> None:
+    for name, (write, _) in WRITERS.items():
+        path: Path | None = getattr(options, name)
+        if path is None:
+            continue
+        if options.editions is not None:
+            path = path.with_name(f"{path.stem}-{data['edition']}{path.suffix}")
         try:
-            reports.write_json(report, options.json)
+            write(data, path)
         except OSError as error:
-            raise Unusable(f"--json: {options.json} cannot be written: {error.strerror}") from None
-    reports.show(report, console)
-    return exit_status(report.verdict)
+            raise Unusable(f"--{name}: {path} cannot be written: {error.strerror}") from None
 
 
 def _clauses(options: argparse.Namespace) -> int:

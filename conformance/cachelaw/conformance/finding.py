@@ -14,6 +14,7 @@ from typing import Generic
 
 from typing_extensions import TypeVar
 
+from cachelaw.conformance import flight
 from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.lockstep import DIVERGED, Answers, Lockstep
@@ -35,7 +36,8 @@ class Finding(Generic[T]):
         trace: what happened, the last event being the one that shows it.
         expected: what the clause demands of the last event, in words.
         actual: what the subject did, in words.
-        how: what found it: `lockstep`, `twin` or `process`.
+        how: what found it: `lockstep` (also the exhaustive search), `twin`, `process`, `cost`,
+            `memory`, `large`, or `death` where the subject's process came to its end.
         shortest: whether no shorter trace exists at its scope, or it was only made shorter.
     """
 
@@ -79,6 +81,7 @@ class JudgedRun:
     def __init__(
         self, subject: Subject, trace: Trace, tally: Tally, *, thorough: bool = True
     ) -> None:
+        flight.recorder.begin("lockstep", None, trace.with_events(()))
         self.lockstep = Lockstep(
             subject, trace.setting, subject.profile, tally.met, thorough=thorough
         )
@@ -97,6 +100,7 @@ class JudgedRun:
         if objection(lockstep.setting, lockstep.state, event) is not None:
             return []
         self._lived.append(event)
+        flight.recorder.add(event)
         self._tally.events += 1
         calls, refusals = lockstep.steps, len(lockstep.witness.refusals)
         answers: Answers | None = None
@@ -156,6 +160,7 @@ def twin_experiment(subject: Subject, clause: str, tally: Tally | None = None) -
     """
 
     def run(trace: Trace) -> list[Finding]:
+        flight.recorder.begin("twin", clause, trace)
         try:
             met = TWINS[clause](subject, trace)
         except Breach as breach:
@@ -164,5 +169,26 @@ def twin_experiment(subject: Subject, clause: str, tally: Tally | None = None) -
             tally.met[clause] += met
             tally.events += 2 * len(trace.events)
         return []
+
+    return run
+
+
+def twins_experiment(subject: Subject, clause: str) -> Experiment:
+    """Return the experiment that finds a clause again that some run of twins has broken.
+
+    That of the clause itself, if it is a twin law; but a disturbance can meet with an answer that
+    breaks another one.
+
+    Args:
+        subject: the policy under test.
+        clause: what was broken.
+    """
+    if clause in TWINS:
+        return twin_experiment(subject, clause)
+    experiments = [twin_experiment(subject, law) for law in TWINS]
+
+    def run(trace: Trace) -> list[Finding]:
+        found = (experiment(trace) for experiment in experiments)
+        return next((f for f in found if any(one.clause == clause for one in f)), [])
 
     return run

@@ -3,13 +3,16 @@
 A law of kind `call` is judged on every call by the witness (`contract.py`), one of kind `twin` by
 two instances (`twins.py`), one of kind `process` by several processes (`processes.py`), one of kind
 `refinement` by comparison with the reference (`oracle.py`), one of kind `filter` beside the
-reference filter (`filters/`).
+reference filter (`filters/`). Those of kinds `cost` and `memory` measure what a policy spends over
+runs in which nothing else is judged (`cost.py`, `memory.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cachelaw.conformance import cost, memory
+from cachelaw.conformance.foreign import EXCUSES
 from cachelaw.conformance.processes import PROCESS_LAWS
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.twins import TWINS
@@ -23,7 +26,8 @@ class Law:
 
     Attributes:
         clause: the clause.
-        kind: the engine that makes it: `call`, `twin`, `process`, `refinement` or `filter`.
+        kind: the engine that makes it: `call`, `twin`, `process`, `refinement`, `filter`, `cost` or
+            `memory`.
     """
 
     clause: Clause
@@ -39,6 +43,10 @@ class Law:
             return "needs determinism; the subject declares itself randomized"
         if subject.may_refuse and self.clause.name == "evict/none-only-when-short":
             return "the subject declares that it may refuse"
+        if subject.specification and self.kind == "cost":
+            return cost.SPECIFICATION
+        if subject.foreign:
+            return EXCUSES.get(self.clause.name)
         return None
 
 
@@ -81,6 +89,8 @@ def _kind(clause: Clause) -> str | None:
         return "process"
     if clause.name in CALL_LAWS:
         return "call"
+    if clause.name in (cost.CLAUSE, memory.CLAUSE):
+        return "cost" if clause.name == cost.CLAUSE else "memory"
     if clause.no_law or clause.profile is None:
         return None
     return "filter" if clause.profile == "reuse-filter" else "refinement"
@@ -96,7 +106,11 @@ LAWS: dict[str, Law] = {
 
 def laws_for(subject: Subject) -> tuple[Law, ...]:
     """Return the laws of the profiles that a subject claims, in the order of the registry."""
-    if subject.profile == "reuse-filter":
+    return laws_of(subject.profile)
+
+
+def laws_of(profile: str) -> tuple[Law, ...]:
+    """Return the laws that whoever claims a profile is judged by, in the order of the registry."""
+    if profile == "reuse-filter":
         return tuple(law for law in LAWS.values() if law.kind == "filter")
-    profiles = ("contract", subject.profile)
-    return tuple(law for law in LAWS.values() if law.clause.profile in profiles)
+    return tuple(law for law in LAWS.values() if law.clause.profile in ("contract", profile))

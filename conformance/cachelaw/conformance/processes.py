@@ -14,13 +14,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cachelaw.conformance import flight
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.finding import Finding, Tally
 from cachelaw.conformance.lockstep import Answers, Lockstep, show_victims
-from cachelaw.conformance.subject import Subject, Unusable, resolve
+from cachelaw.conformance.subject import Subject, Unusable, Wanted, find
 from cachelaw.conformance.trace import Event, Trace, describe, trace_from_json
 from cachelaw.reference.protocol import Evict, LoadEnds, StoreSucceeds, objection
 
@@ -31,6 +33,9 @@ PROCESS_LAWS = (SAME_CALLS, HASH_SEED)
 
 SEEDS = {SAME_CALLS: ("1", "1"), HASH_SEED: ("1", "2")}
 """For each law, the hash seeds of the two processes that must agree."""
+
+PATIENCE = 300
+"""Seconds after which other processes are given up."""
 
 Lives = list[list[Answers]]
 """For each trace, for each of its events up to a breach, the answers to its evictions."""
@@ -117,11 +122,12 @@ def _elsewhere(subject: Subject, traces: Sequence[Trace], seeds: Sequence[str]) 
     Raises:
         Unusable: the subject cannot be found again by its name.
     """
+    wanted = subject.wanted or Wanted(subject.name)
     task = {
-        "subject": subject.name,
-        "edition": subject.edition.name,
+        "wanted": replace(wanted, profile="contract", edition=subject.edition.name).as_json(),
         "traces": [trace.as_json() for trace in traces],
     }
+    flight.recorder.begin("process")
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{at}.json" for at in range(len(seeds))]
         running = []
@@ -141,14 +147,37 @@ def _elsewhere(subject: Subject, traces: Sequence[Trace], seeds: Sequence[str]) 
                     stderr=subprocess.DEVNULL,
                 )
             )
-        statuses = [process.wait() for process in running]
-        if any(statuses):
-            raise Unusable(f"{subject.name} cannot be run in a process of its own")
+        _wait_for(running, subject)
         lives: list[Lives] = []
         for path in paths:
             data: Any = json.loads(path.read_text(encoding="utf-8"))
             lives.append([[_answers(event) for event in life] for life in data])
     return lives
+
+
+def _wait_for(running: Sequence[subprocess.Popen[bytes]], subject: Subject) -> None:
+    """Wait until all processes have ended well.
+
+    Raises:
+        Unusable: one of them has not.
+    """
+    try:
+        for _ in range(PATIENCE):
+            flight.recorder.beat()
+            try:
+                for process in running:
+                    process.wait(1)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        else:
+            raise Unusable(f"{subject.name} did not come to an end in a process of its own")
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    if any(process.returncode for process in running):
+        raise Unusable(f"{subject.name} cannot be run in a process of its own")
 
 
 def _answers(data: Any) -> Answers:
@@ -172,10 +201,11 @@ def main() -> None:
     """Carry out the task in the file that is named, and write the answers over it."""
     path = Path(sys.argv[1])
     task = json.loads(path.read_text(encoding="utf-8"))
-    subject = resolve(task["subject"], profile="contract", edition=task["edition"])
+    subject = find(Wanted(**task["wanted"]))
     lives = [_live(subject, trace_from_json(trace)) for trace in task["traces"]]
     path.write_text(json.dumps(lives), encoding="utf-8")
 
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # threads that the subject has left behind must not keep this process

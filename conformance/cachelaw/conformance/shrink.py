@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
 from math import perm
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from cachelaw.conformance import flight
 from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.finding import Experiment, Finding
@@ -29,6 +31,8 @@ from cachelaw.reference.protocol import (
     Lookup,
     RequestEnds,
     Reset,
+    Setting,
+    State,
     StoreFails,
     StoreOffered,
     StoreSucceeds,
@@ -42,6 +46,9 @@ MOST_EVENTS = 60_000
 MOST_TRANSITIONS = 30_000
 """Events performed after which the breadth-first search gives up."""
 
+FOREIGN_SHARE = 20
+"""By what both are divided for a subject behind a pipe, where every call costs a round trip."""
+
 
 T = TypeVar("T", bound=AnyTrace)
 
@@ -52,10 +59,18 @@ class Reducer(ABC, Generic[T]):
     Args:
         experiment: finds it again.
         finding: what was found.
+        foreign: whether the subject is behind a pipe.
     """
 
-    def __init__(self, experiment: Callable[[T], list[Finding[T]]], finding: Finding[T]) -> None:
+    def __init__(
+        self,
+        experiment: Callable[[T], list[Finding[T]]],
+        finding: Finding[T],
+        *,
+        foreign: bool = False,
+    ) -> None:
         self._experiment = experiment
+        self._most = MOST_EVENTS // (FOREIGN_SHARE if foreign else 1)
         self._spent = 0
         self.best = finding
 
@@ -63,7 +78,7 @@ class Reducer(ABC, Generic[T]):
         """Return the finding on a trace that cannot be made shorter step by step."""
         self._try(self.best.trace)  # cuts off what comes after the breach
         before: T | None = None
-        while before != self.best.trace and self._spent < MOST_EVENTS:
+        while before != self.best.trace and self._spent < self._most:
             before = self.best.trace
             self._simplify()
         return self.best
@@ -79,7 +94,7 @@ class Reducer(ABC, Generic[T]):
     def _try(self, trace: T) -> bool:
         """Keep `trace` if it shows the same clause broken and is simpler than the best."""
         first = self._spent == 0
-        if self._spent >= MOST_EVENTS:
+        if self._spent >= self._most:
             return False
         self._spent += len(trace.events) + 1
         for found in self._experiment(trace):
@@ -244,16 +259,56 @@ def shortest(subject: Subject, finding: Finding, experiment: Experiment) -> Find
         The finding on the shortest trace, marked `shortest`; the finding as it was if a state of
         the subject cannot be copied or the search would take too long.
     """
+    first = Lockstep(subject, finding.trace.setting, subject.profile)
+    return shortest_from(first, finding, experiment, _breaks, foreign=subject.foreign)
+
+
+class Run(Protocol):
+    """A run in progress, which can be pickled: a `Lockstep`, or what is driven like one."""
+
+    met: Counter[str]
+    steps: int
+
+    @property
+    def setting(self) -> Setting[int]:
+        """Edition, capacity, groups and positions."""
+
+    @property
+    def state(self) -> State[int]:
+        """The manager's books."""
+
+
+R = TypeVar("R", bound=Run)
+
+
+def shortest_from(
+    first: R,
+    finding: Finding,
+    experiment: Experiment,
+    breaks: Callable[[R, Event], bool],
+    *,
+    foreign: bool = False,
+) -> Finding:
+    """Search as `shortest` does, in runs of any kind.
+
+    Args:
+        first: a run in which nothing has happened yet.
+        finding: what was found.
+        experiment: finds it again.
+        breaks: lets an event happen in a run, and says whether something is found then.
+        foreign: whether a subject is behind a pipe.
+    """
     trace = finding.trace
+    most = MOST_TRANSITIONS // (FOREIGN_SHARE if foreign else 1)
     longest = max((len(tuple(keys_of(event))) for event in trace.events), default=0)
-    if sum(perm(len(trace.keys), size) for size in range(1, longest + 1)) > MOST_TRANSITIONS:
+    if sum(perm(len(trace.keys), size) for size in range(1, longest + 1)) > most:
         return finding  # more batches than could be tried
     alphabet = tuple(_alphabet(trace))
     # Keys that differ in nothing are given out in turn: any other trace is this one renamed.
     interchangeable = trace.groups == 1 and not any(
         name is not None and name[0] != "u" for name in map(request_of, trace.events)
     )
-    start = _copied(Lockstep(subject, trace.setting, subject.profile))
+    start = _copied(first)
     if start is None:
         return finding
     layer: list[tuple[bytes, tuple[Event, ...]]] = [(start, ())]
@@ -265,13 +320,14 @@ def shortest(subject: Subject, finding: Finding, experiment: Experiment) -> Find
             for event in alphabet:
                 if interchangeable and not _in_turn(path, event):
                     continue
-                run: Lockstep = pickle.loads(snapshot)
+                run: R = pickle.loads(snapshot)
                 if objection(run.setting, run.state, event) is not None:
                     continue
                 transitions += 1
-                if transitions > MOST_TRANSITIONS:
+                if transitions > most:
                     return finding
-                if _breaks(run, event):
+                flight.recorder.begin("lockstep", None, trace.with_events((*path, event)))
+                if breaks(run, event):
                     candidate = trace.with_events((*path, event))
                     for found in experiment(candidate):
                         if found.clause == finding.clause:
@@ -287,7 +343,7 @@ def shortest(subject: Subject, finding: Finding, experiment: Experiment) -> Find
     return replace(finding, shortest=True)
 
 
-def _copied(run: Lockstep) -> bytes | None:
+def _copied(run: Run) -> bytes | None:
     """Return a run as bytes, with subject, chunks and contexts together; None if it cannot be."""
     run.met.clear()
     run.steps = 0

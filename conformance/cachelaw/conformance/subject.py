@@ -1,7 +1,8 @@
 """Subjects: whatever is to be certified, found by name and brought into one form.
 
 A subject is written `package.module:Name`, `path/file.py:Name` or `vllm==0.29.0:arc`, where Name
-is a class, or any factory that takes the capacity. A reuse filter takes a backing manager,
+is a class, or any factory that takes the capacity; or `exec:COMMAND`, a policy in any language
+(`foreign.py`). A reuse filter takes a backing manager,
 `store_threshold` and `max_tracker_size` instead, and is called `filter` in a release. No base class
 is needed.
 """
@@ -14,25 +15,55 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cachelaw.conformance import releases
+from cachelaw.conformance import foreign, releases
 from cachelaw.conformance.filters.backing import backing_for
 from cachelaw.conformance.filters.trace import METHODS, WITH_CONTEXT, FilterTrace
 from cachelaw.conformance.filters.v021 import FilterV021
+from cachelaw.conformance.hosts import Compatibility, Unusable, builder, compatibility, mismatch
 from cachelaw.conformance.instance import PlainCodec
 from cachelaw.reference.chunk import BlockStatus, ChunkStatus
 from cachelaw.reference.editions import EDITIONS, V019, V020, Edition, edition_named
 
+__all__ = ["DECLARATIONS", "PROFILES", "Subject", "Unusable", "Wanted", "find", "resolve"]
+
 PROFILES = ("contract", "lru", "arc", "reuse-filter")
 
+DECLARATIONS = ("randomized", "may_refuse", "specification")
+"""What a subject may declare of itself besides its profile and its edition."""
 
-class Unusable(Exception):
-    """The subject, or what was said of it, cannot be used. One line: what, and what to do."""
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user asked for. Plain data, so that another process can find the same subject.
+
+    Attributes:
+        name: as described in this module.
+        profile: what to judge it as; None takes the release's policy or what the class declares,
+            or `reuse-filter` for a class that has the methods of a manager and no policy's.
+        edition: the contract to judge it by; None takes the release's, the host's, what the class
+            declares, or the newest whose host could drive it.
+        declared: names of `DECLARATIONS`, besides what the class declares.
+        host: a release, such as `vllm==0.30.0`, whose modules the subject imports; None where it
+            imports none, or an installed vLLM.
+        parameters: what its constructor is given besides the capacity.
+    """
+
+    name: str
+    profile: str | None = None
+    edition: str | None = None
+    declared: tuple[str, ...] = ()
+    host: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain data, which `Wanted(**data)` reads back."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +80,10 @@ class Subject:
         profile: `contract`, or the policy that it claims to be: `lru`, `arc`, `reuse-filter`.
         randomized: it has declared that it does not answer alike twice.
         may_refuse: it has declared that it refuses evictions at will.
+        specification: it has declared that it is written to be read, whatever it costs.
+        wanted: how it was asked for, None if it was made by hand and cannot be found by name.
+        hosts: of every edition, whether its host could drive it.
+        foreign: it runs in a process of its own, behind a pipe.
     """
 
     name: str
@@ -59,6 +94,10 @@ class Subject:
     profile: str = "contract"
     randomized: bool = False
     may_refuse: bool = False
+    specification: bool = False
+    wanted: Wanted | None = None
+    hosts: tuple[Compatibility, ...] = ()
+    foreign: bool = False
 
 
 def resolve(
@@ -67,50 +106,57 @@ def resolve(
     profile: str | None = None,
     edition: str | None = None,
     declared: Iterable[str] = (),
+    host: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Subject:
-    """Find the subject called `name`.
+    """Find the subject called `name`. The arguments are those of `Wanted` and of `find`."""
+    wanted = Wanted(name, profile, edition, tuple(declared), host, parameters or {})
+    return find(wanted, announce)
+
+
+def find(wanted: Wanted, announce: Callable[[str], None] | None = None) -> Subject:
+    """Find the subject that was asked for.
 
     Args:
-        name: as described in this module.
-        profile: what to judge it as; None takes the release's policy or what the class declares,
-            or `reuse-filter` for a class that has the methods of a manager and no policy's.
-        edition: the contract to judge it by; None takes the release's, what the class declares,
-            or the newest whose host could drive it.
-        declared: `randomized` or `may_refuse`, besides what the class declares.
+        wanted: its name, and what was said of it.
         announce: told of downloads.
 
     Raises:
         Unusable: there is no such subject, or no host could drive it.
     """
+    name = wanted.name
     if name.startswith("vllm") and "==" in name:
-        return _from_release(name, profile, edition, frozenset(declared), announce)
-    factory = _found(name)
-    said = _declarations(factory, frozenset(declared), name)
+        return _from_release(wanted, announce)
+    if name.startswith(foreign.PREFIX):
+        return _from_command(wanted)
+    host = None if wanted.host is None else _host(wanted.host, announce)
+    factory = _found(wanted)
+    said = _declarations(factory, frozenset(wanted.declared), name)
     usual = "reuse-filter" if _looks_like_filter(factory) else "contract"
-    profile = profile or str(said.get("profile", usual))
+    profile = wanted.profile or str(said.get("profile", usual))
     if profile not in PROFILES:
         raise Unusable(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
+    given = wanted.edition or said.get("edition") or (host.edition if host else None)
+    edition = _edition(str(given)) if given else None
     if profile == "reuse-filter":
-        given = edition or said.get("edition")
-        return _filter(name, factory, _edition(str(given)) if given else None)
-    build = builder(name, factory)
-    fits = _fitting(build)
-    wanted = edition or said.get("edition")
-    chosen = _edition(str(wanted)) if wanted else fits[-1] if fits else None
-    if chosen is None:
-        raise Unusable(f"{name} fits no edition: {_misfit(build(2), EDITIONS[0])}")
-    if chosen not in fits:
-        raise Unusable(f"{name} does not fit {chosen}: {_misfit(build(2), chosen)}")
+        return _filter(wanted, partial(factory, **wanted.parameters), edition)
+    build = builder(name, factory, wanted.parameters)
+    hosts = compatibility(build)
+    chosen = _chosen(name, hosts, edition)
+    status: Any = ChunkStatus if chosen.says_chunk else BlockStatus
     return Subject(
         name,
         build,
-        ChunkStatus if chosen.says_chunk else BlockStatus,
+        host.status if host and host.status else status,
         chosen,
-        fits,
+        _running(hosts),
         profile,
         bool(said.get("randomized")),
         bool(said.get("may_refuse")),
+        bool(said.get("specification")),
+        wanted,
+        hosts,
     )
 
 
@@ -121,18 +167,44 @@ def _edition(name: str) -> Edition:
         raise Unusable(str(error)) from None
 
 
-# --- Subjects out of vLLM releases ---
+def _running(hosts: tuple[Compatibility, ...]) -> tuple[Edition, ...]:
+    return tuple(host.edition for host in hosts if host.runs)
 
 
-def _from_release(
-    name: str,
-    profile: str | None,
-    edition: str | None,
-    declared: frozenset[str],
-    announce: Callable[[str], None] | None,
-) -> Subject:
+def _chosen(name: str, hosts: tuple[Compatibility, ...], wanted: Edition | None) -> Edition:
+    """Return the edition to judge by: the one wanted, else the newest whose host could run it."""
+    fits = _running(hosts)
+    if wanted is None and fits:
+        return fits[-1]
+    if wanted is None:
+        raise Unusable(f"{name} fits no edition: {hosts[0].breaks}")
+    if wanted not in fits:
+        breaks = next(host.breaks for host in hosts if host.edition == wanted)
+        raise Unusable(f"{name} does not fit {wanted}: {breaks}")
+    return wanted
+
+
+# --- Subjects out of vLLM releases, and releases as hosts ---
+
+
+def _host(host: str, announce: Callable[[str], None] | None) -> releases.Release:
+    """Make the modules of a release importable, for a subject that imports them."""
+    package, _, version = host.partition("==")
+    if package != "vllm" or not version:
+        raise Unusable(f"{host!r} is no host: write it like vllm==0.30.0")
+    try:
+        releases.require_policies(version)
+        return releases.load(version, announce=announce)
+    except releases.ReleaseError as error:
+        raise Unusable(str(error)) from None
+
+
+def _from_release(wanted: Wanted, announce: Callable[[str], None] | None) -> Subject:
+    name, profile = wanted.name, wanted.profile
     release_name, _, policy = name.partition(":")
     version = release_name.partition("==")[2]
+    if wanted.host is not None:
+        raise Unusable(f"{name} brings its own host: leave out --host")
     if (policy == "filter") != (profile == "reuse-filter") and profile is not None:
         raise Unusable(f"{name} cannot be judged as {profile}: leave out the profile")
     try:
@@ -152,36 +224,67 @@ def _from_release(
         if release.filter is None:
             raise Unusable(f"the filter of vllm {version} cannot be imported by this Python")
         # vLLM 0.18 has no edition, but its filter has the form of v0.19.
-        return _filter(name, release.filter, _edition(edition or release.edition or V019.name))
+        edition = _edition(wanted.edition or release.edition or V019.name)
+        return _filter(wanted, partial(release.filter, **wanted.parameters), edition)
     found = release.policies.get(policy)
     if found is None or release.edition is None or release.status is None:
         raise Unusable(f"vllm {version} has no policy {policy}")
-    build = builder(name, found)
-    fits = _fitting(build)
-    chosen = _edition(edition or release.edition)
-    if chosen not in fits:
-        raise Unusable(f"{name} does not fit {chosen}: {_misfit(build(2), chosen)}")
+    build = builder(name, found, wanted.parameters)
+    hosts = compatibility(build)
     return Subject(
         name,
         build,
         release.status,
-        chosen,
-        fits,
+        _chosen(name, hosts, _edition(wanted.edition or release.edition)),
+        _running(hosts),
         profile or policy,
-        "randomized" in declared,
-        "may_refuse" in declared,
+        "randomized" in wanted.declared,
+        "may_refuse" in wanted.declared,
+        "specification" in wanted.declared,
+        wanted,
+        hosts,
+    )
+
+
+# --- Subjects in other languages ---
+
+
+def _from_command(wanted: Wanted) -> Subject:
+    if wanted.host is not None:
+        raise Unusable(f"{wanted.name} imports nothing: leave out --host")
+    command = foreign.found(wanted.name, wanted.parameters, DECLARATIONS)
+    said = command.greeting
+    profile = wanted.profile or said.profile
+    if profile not in PROFILES[:3]:
+        raise Unusable(f"{wanted.name} is a policy, not {profile!r}: {', '.join(PROFILES[:3])}")
+    given = wanted.edition or said.edition
+    hosts = said.compatibility()
+    chosen = _chosen(wanted.name, hosts, _edition(given) if given else None)
+    return Subject(
+        wanted.name,
+        foreign.build_of(command, chosen),
+        ChunkStatus if chosen.says_chunk else BlockStatus,
+        chosen,
+        _running(hosts),
+        profile,
+        wanted=wanted,
+        hosts=hosts,
+        foreign=True,
+        **{name: name in said.declared or name in wanted.declared for name in DECLARATIONS},
     )
 
 
 # --- Subjects out of modules and files ---
 
 
-def _found(name: str) -> Any:
+def _found(wanted: Wanted) -> Any:
+    """Import what was asked for: a class, or any factory."""
+    name = wanted.name
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise Unusable(
             f"{name!r} is no subject: write package.module:Class, path/file.py:Class or "
-            "vllm==0.33.0:arc"
+            "vllm==0.33.0:arc, or exec:COMMAND"
         )
     module = _module_from_file(place) if place.endswith(".py") else _module(place)
     found: Any = module
@@ -225,6 +328,11 @@ def _import_trouble(place: str, error: BaseException) -> str:
         missing = error.name
         if missing == place or place.startswith(missing + "."):
             return f"there is no module {place}: is its package installed in this environment?"
+        if missing.partition(".")[0] == "vllm":
+            return (
+                f"{place} imports {missing}, and vllm is not installed: name a release whose "
+                "modules it gets, as in --host vllm==0.33.0"
+            )
         return f"{place} imports {missing}, which is not installed"
     line = str(error).splitlines()[0] if str(error) else ""
     return f"importing {place} raised {type(error).__name__}: {line[:200]}"
@@ -244,82 +352,16 @@ def _declarations(factory: Any, declared: frozenset[str], name: str) -> Mapping[
     said = getattr(factory, "cachelaw", {})
     if not isinstance(said, Mapping):
         raise Unusable(f"{name}: the attribute `cachelaw` must be a dict of declarations")
-    known = {"profile", "edition", "randomized", "may_refuse"}
-    for unknown in set(said) - known | declared - {"randomized", "may_refuse"}:
+    known = {"profile", "edition", *DECLARATIONS}
+    for unknown in set(said) - known | declared - set(DECLARATIONS):
         raise Unusable(f"{name} declares {unknown!r}; there are {', '.join(sorted(known))}")
     return {**said, **dict.fromkeys(declared, True)}
 
 
-# --- Fitting a host ---
-
-
-def builder(name: str, factory: Callable[..., Any]) -> Callable[[int], Any]:
-    """Return what makes an instance as hosts make it: by keyword, if the factory knows it.
-
-    What is returned raises `Unusable` where the factory raises.
-    """
-    try:
-        inspect.signature(factory).bind(cache_capacity=1)
-        by_keyword = True
-    except (TypeError, ValueError):
-        by_keyword = False
-
-    def build(capacity: int) -> Any:
-        try:
-            return factory(cache_capacity=capacity) if by_keyword else factory(capacity)
-        except (Exception, SystemExit) as error:
-            line = str(error).splitlines()[0] if str(error) else ""
-            raise Unusable(
-                f"{name} cannot be constructed from the capacity {capacity}: "
-                f"{type(error).__name__}: {line[:200]}"
-            ) from error
-
-    return build
-
-
-def _fitting(build: Callable[[int], Any]) -> tuple[Edition, ...]:
-    policies = [build(capacity) for capacity in (1, 64, 2)]
-    return tuple(edition for edition in EDITIONS if _misfit(policies[-1], edition) is None)
-
-
-def host_calls(edition: Edition) -> dict[str, int]:
-    """Return the methods that a host of `edition` calls, with the number of arguments."""
-    calls = {"get": 1, "insert": 2, "remove": 1, "touch": 1, "evict": 2}
-    if edition.touch_takes_context:
-        calls["touch"] = 2
-    if edition.has_clear:
-        calls["clear"] = 0
-    if edition.has_marks:
-        calls |= {"mark_evictable": 1, "mark_non_evictable": 1}
-    if edition.has_request_hooks:
-        calls |= {"on_store_miss": 2, "on_request_finished": 4}
-    if edition.has_request_access:
-        calls |= {"on_request_access": 2, "insert": 3}
-    return calls
-
-
-def _misfit(policy: Any, edition: Edition) -> str | None:
-    """Say why a host of `edition` could not drive `policy`, None if it could."""
-    return _mismatch(policy, edition, host_calls(edition))
-
-
-def _mismatch(driven: Any, edition: Edition, calls: Mapping[str, int]) -> str | None:
-    for method, count in calls.items():
-        bound = getattr(driven, method, None)
-        if not callable(bound):
-            return f"it has no method {method}"
-        try:
-            inspect.signature(bound).bind(*range(count))
-        except TypeError:
-            return (
-                f"hosts of {edition} call {method} with {count} arguments, which it does not take"
-            )
-        except ValueError:
-            continue  # a compiled method that has no signature to look at
-    return None
-
-
 # --- Filters ---
+
+GONE = "its hosts count offers inside the manager and put no filter before it"
+"""Why no host from v0.22 on drives a filter."""
 
 
 def _looks_like_filter(factory: Any) -> bool:
@@ -331,36 +373,51 @@ def _looks_like_filter(factory: Any) -> bool:
     )
 
 
-def _filter(name: str, factory: Callable[..., Any], wanted: Edition | None) -> Subject:
+def _filter(wanted: Wanted, factory: Callable[..., Any], edition: Edition | None) -> Subject:
     """Return a reuse filter as a subject.
 
     Raises:
-        Unusable: it cannot be made, has no form that a host drives, or not the one of `wanted`.
+        Unusable: it cannot be made, has no form that a host drives, or not the one of `edition`.
     """
     every_call = dict.fromkeys(METHODS, 1) | {"take_events": 0, "complete_store": 2}
     with_contexts = every_call | dict.fromkeys(WITH_CONTEXT, 2)
     everywhere = with_contexts | {"touch": 2, "complete_load": 2, "complete_store": 3}
+    name = wanted.name
     builds: dict[Edition, Callable[..., Any]] = {}
     misfits: dict[Edition, str] = {}
-    for edition, calls, build in (
+    for form, calls, build in (
         (V019, every_call, factory),
         (V020, with_contexts, factory),
         (V020, everywhere, partial(FilterV021, factory)),
     ):
-        if edition not in builds:
-            misfit = _misfit_of_filter(name, build, edition, calls)
+        if form not in builds:
+            misfit = _misfit_of_filter(name, build, form, calls)
             if misfit is None:
-                builds[edition] = build
+                builds[form] = build
             else:
-                misfits.setdefault(edition, misfit)
-    if wanted not in (None, V019, V020):
-        raise Unusable(f"{name}: there is no filter in {wanted}; it is of v0.19 or v0.20")
+                misfits.setdefault(form, misfit)
+    if edition not in (None, V019, V020):
+        raise Unusable(f"{name}: there is no filter in {edition}; it is of v0.19 or v0.20")
     if not builds:
         raise Unusable(f"{name} has no form of the filter: {'; '.join(misfits.values())}")
-    chosen = wanted or max(builds)
+    chosen = edition or max(builds)
     if chosen not in builds:
         raise Unusable(f"{name} does not fit {chosen}: {misfits[chosen]}")
-    return Subject(name, builds[chosen], BlockStatus, chosen, tuple(builds), "reuse-filter")
+    return Subject(
+        name,
+        builds[chosen],
+        BlockStatus,
+        chosen,
+        tuple(builds),
+        "reuse-filter",
+        wanted=wanted,
+        hosts=tuple(
+            Compatibility(
+                other, other in builds, "" if other in builds else misfits.get(other, GONE)
+            )
+            for other in EDITIONS
+        ),
+    )
 
 
 def _misfit_of_filter(
@@ -380,4 +437,4 @@ def _misfit_of_filter(
             f"{name} cannot be constructed from a backing manager, store_threshold and "
             f"max_tracker_size: {type(error).__name__}: {line[:200]}"
         ) from error
-    return _mismatch(made.filter if isinstance(made, FilterV021) else made, edition, calls)
+    return mismatch(made.filter if isinstance(made, FilterV021) else made, edition, calls)

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from cachelaw.conformance import flight
 from cachelaw.conformance.contract import Breach
+from cachelaw.conformance.course import Course
 from cachelaw.conformance.filters import generate
 from cachelaw.conformance.filters.backing import Given, backing_for, objection
 from cachelaw.conformance.filters.generate import FilterProgram
@@ -40,11 +43,14 @@ from cachelaw.conformance.subject import Subject
 from cachelaw.reference import v019, v020
 from cachelaw.reference.context import ReqContext
 from cachelaw.reference.manager import PrepareStoreOutput
+from cachelaw.specs.registry import CLAUSES
 
 FilterFinding = Finding[FilterTrace]
 
 FilterExperiment = Callable[[FilterTrace], list[FilterFinding]]
 """Runs a trace on a new filter; returns what it found, one finding a clause."""
+
+FILTER_CLAUSES = tuple(name for name, clause in CLAUSES.items() if clause.profile == "reuse-filter")
 
 GROUPS = 2
 """Keys name one of so many KV cache groups."""
@@ -88,6 +94,7 @@ class FilterRun:
         self.books = backing_for(trace, self._plain)
         self._backing = backing_for(trace, self._codec)
         self._reference: Any = None
+        flight.recorder.begin("lockstep", None, trace.with_events(()))
         self._filter = self._constructed(subject)
 
     def live(self, event: FilterEvent) -> None:
@@ -95,6 +102,7 @@ class FilterRun:
         if self._filter is None or objection(self.books, self._trace, event) is not None:
             return
         self._lived.append(event)
+        flight.recorder.add(event)
         self._tally.events += 1
         self._tally.calls += 1
         conditions = self._history.conditions(event)
@@ -331,49 +339,63 @@ class FilterSearch:
         subject: the filter under test.
         seed: what all random choices come from.
         progress: told, now and then, what is going on.
-
-    Attributes:
-        tally: what was done.
-        found: the first finding of each clause.
-        clouded: by clause, why its probes do not tell whether it holds.
+        course: where to keep what is done and found.
     """
 
-    def __init__(self, subject: Subject, seed: int, progress: Callable[[str], None]) -> None:
-        self.tally = Tally(Counter())
-        self.found: dict[str, FilterFinding] = {}
-        self.clouded: dict[str, str] = {}
+    def __init__(
+        self, subject: Subject, seed: int, progress: Callable[[str], None], course: Course
+    ) -> None:
+        self.tally = course.tally
+        self.found = course.found
+        self._course = course
         self._subject = subject
         self._seed = seed
         self._progress = progress
-        self._experiments: dict[str, FilterExperiment] = {}
-        self._fault: str | None = None
-        """What is known to be wrong with what passes; later divergences may come of it."""
 
-    def run_probes(self) -> None:
-        """Run the directed probes, the basic ones first."""
-        self._progress("probes")
+    def units(self, programs: int, events: int) -> Iterator[Callable[[], None]]:
+        """Yield the work, the basic things first, in units after each of which a run can stop.
+
+        Args:
+            programs: random programs to run.
+            events: events in each.
+        """
         for probe in filter_probes():
             trace = probe.trace(self._subject.edition)
-            self._take_in(FilterRun(self._subject, trace, self.tally).live_all(), probe.clause)
-
-    def run_programs(self, programs: int, events: int) -> None:
-        """Run random programs of so many events each."""
+            yield partial(self._run_probe, trace, probe.clause)
         for number in range(programs):
-            if number % 10 == 0:
-                self._progress(f"random programs {number}/{programs}")
-            rng = random.Random(f"{self._seed}/{number}")
-            trace = generate.scope(rng, self._subject.edition)
-            program = FilterProgram(rng, trace)
-            run = FilterRun(self._subject, trace, self.tally)
-            for _ in range(events):
-                run.live(program.next(run.books))
-            self._take_in(run.found)
+            yield partial(self._run_program, number, programs, events)
+        for clause in FILTER_CLAUSES:
+            yield partial(self._shorten, clause)
 
-    def shorten(self) -> None:
-        """Make every finding as short as it can be."""
-        for clause, finding in self.found.items():
+    @property
+    def _fault(self) -> str | None:
+        """What is known to be wrong with what passes; later divergences may come of it."""
+        known = (*self._course.blamed, FILTERED)
+        return next((clause for clause in self._course.found if clause in known), None)
+
+    def _run_probe(self, trace: FilterTrace, clause: str) -> None:
+        self._progress("probes")
+        self._take_in(FilterRun(self._subject, trace, self.tally).live_all(), clause)
+
+    def _run_program(self, number: int, programs: int, events: int) -> None:
+        if number % 10 == 0:
+            self._progress(f"random programs {number}/{programs}")
+        rng = random.Random(f"{self._seed}/{number}")
+        trace = generate.scope(rng, self._subject.edition)
+        program = FilterProgram(rng, trace)
+        run = FilterRun(self._subject, trace, self.tally)
+        for _ in range(events):
+            run.live(program.next(run.books))
+        self._take_in(run.found)
+
+    def _shorten(self, clause: str) -> None:
+        """Make what was found of a clause as short as it can be."""
+        finding = self.found.get(clause)
+        if finding is not None:
             self._progress(f"shortening the trace for {clause}")
-            self.found[clause] = FilterReducer(self._experiments[clause], finding).reduce()
+            blamed = clause if clause in self._course.blamed else None
+            again = filter_experiment(self._subject, blamed)
+            self.found[clause] = FilterReducer(again, finding).reduce()
 
     def _take_in(self, found: list[FilterFinding], probed: str | None = None) -> None:
         """Keep what a run found.
@@ -384,23 +406,16 @@ class FilterSearch:
         """
         for finding in found:
             if finding.clause != DIVERGED:
-                self._keep(finding, filter_experiment(self._subject))
+                self.found.setdefault(finding.clause, finding)
             elif self._fault is None:
                 clause = probed if probed in ADMISSION else self._blamed(finding)
-                again = filter_experiment(self._subject, clause)
-                self._keep(replace(finding, clause=clause), again)
-                self._fault = clause
+                if clause not in self.found:
+                    self.found[clause] = replace(finding, clause=clause)
+                self._course.blamed.add(clause)
             elif probed in ADMISSION and probed not in self.found:
-                self.clouded[probed] = (
+                self._course.clouded[probed] = (
                     f"a probe of it fails, perhaps only because {self._fault} is violated"
                 )
-
-    def _keep(self, finding: FilterFinding, experiment: FilterExperiment) -> None:
-        if finding.clause not in self.found:
-            self.found[finding.clause] = finding
-            self._experiments[finding.clause] = experiment
-        if finding.clause == FILTERED and self._fault is None:
-            self._fault = FILTERED
 
     def _blamed(self, finding: FilterFinding) -> str:
         """Return the most specific clause that a divergence, made short, puts to the test."""

@@ -1,7 +1,7 @@
-"""Reuse filters, right and wrong, to test the filter engine with.
+"""Reuse filters, right and wrong.
 
 `RightV019`, `RightV020` and `RightV021` keep every clause, written down as plainly as can be. Each
-other class does one thing differently; `test_filters.py` says which clause that breaks.
+wrong class does one thing differently.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Core:
 
 
 class RightV019(Core):
+    """Right v019."""
+
     def lookup(self, keys: Any) -> Any:
         keys = list(keys)
         for key in keys:
@@ -70,6 +72,8 @@ class RightV019(Core):
 
 
 class RightV020(Core):
+    """Right v020."""
+
     def lookup(self, key: Any, context: Any) -> Any:
         self.see(key)
         return self.backing.lookup(key, context)
@@ -82,6 +86,8 @@ class RightV020(Core):
 
 
 class RightV021(RightV020):
+    """Right v021."""
+
     def touch(self, keys: Any, context: Any) -> Any:  # type: ignore[override]
         return self.backing.touch(keys, context)
 
@@ -124,12 +130,20 @@ def made_by_a_function(backing: Any, store_threshold: int, max_tracker_size: int
 
 
 class AcceptsThresholdOfOne(RightV019):
+    """Accepts threshold of one."""
+
+    breaks = "reuse-filter/threshold-at-least-two"
+
     def check(self, threshold: int, size: int) -> None:
         if threshold < 1 or size < 1:
             raise ValueError("out of range")
 
 
 class AssertsItsThreshold(RightV020):
+    """Asserts its threshold."""
+
+    breaks = "reuse-filter/threshold-at-least-two"
+
     def check(self, threshold: int, size: int) -> None:
         if threshold < 2:
             raise AssertionError("out of range")
@@ -137,6 +151,10 @@ class AssertsItsThreshold(RightV020):
 
 
 class RefusesThresholdOfTwo(RightV019):
+    """Refuses threshold of two."""
+
+    breaks = "reuse-filter/threshold-at-least-two"
+
     def check(self, threshold: int, size: int) -> None:
         super().check(threshold - 1, size)
 
@@ -144,11 +162,17 @@ class RefusesThresholdOfTwo(RightV019):
 class AcceptsEmptyTracker(RightV019):
     """Known bug B39."""
 
+    breaks = "reuse-filter/tracker-at-least-one"
+
     def check(self, threshold: int, size: int) -> None:
         super().check(threshold, 1)
 
 
 class RefusesTrackerOfOne(RightV020):
+    """Refuses tracker of one."""
+
+    breaks = "reuse-filter/tracker-at-least-one"
+
     def check(self, threshold: int, size: int) -> None:
         super().check(threshold, size - 1)
 
@@ -159,6 +183,8 @@ class RefusesTrackerOfOne(RightV020):
 class CountsUpToFirstMiss(RightV019):
     """Known bug B37."""
 
+    breaks = "reuse-filter/lookup-counts-each-key"
+
     def lookup(self, keys: Any) -> Any:
         keys = list(keys)
         found = self.backing.lookup(keys)
@@ -168,6 +194,10 @@ class CountsUpToFirstMiss(RightV019):
 
 
 class CountsMissesOnly(RightV020):
+    """Counts misses only."""
+
+    breaks = "reuse-filter/lookup-counts-each-key"
+
     def lookup(self, key: Any, context: Any) -> Any:
         found = self.backing.lookup(key, context)
         if not found:
@@ -177,6 +207,8 @@ class CountsMissesOnly(RightV020):
 
 class CountsEachRequestOnce(RightV020):
     """What the reviewers of known bug B40 asked for."""
+
+    breaks = "reuse-filter/lookup-counts-each-key"
 
     def lookup(self, key: Any, context: Any) -> Any:
         if self.seen_by[key] != context.req_id:
@@ -190,6 +222,10 @@ class CountsEachRequestOnce(RightV020):
 
 
 class CountsAfterTheWalk(RightV019):
+    """Counts after the walk."""
+
+    breaks = "reuse-filter/lookup-counts-each-key"
+
     def lookup(self, keys: Any) -> Any:
         found = self.backing.lookup(list(keys))
         for key in keys:  # an iterator has nothing left
@@ -198,6 +234,10 @@ class CountsAfterTheWalk(RightV019):
 
 
 class IgnoresResidents(RightV019):
+    """Ignores residents."""
+
+    breaks = "reuse-filter/lookup-counts-each-key"
+
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.resident: set[Any] = set()
@@ -216,6 +256,10 @@ class IgnoresResidents(RightV019):
 
 
 class PassesOnAnExhaustedIterator(RightV019):
+    """Passes on an exhausted iterator."""
+
+    breaks = "reuse-filter/lookup-delegates-all"
+
     def lookup(self, keys: Any) -> Any:
         for key in keys:
             self.see(key)
@@ -223,6 +267,10 @@ class PassesOnAnExhaustedIterator(RightV019):
 
 
 class LooksUpUntrackedKeysOnly(RightV019):
+    """Looks up untracked keys only."""
+
+    breaks = "reuse-filter/lookup-delegates-all"
+
     def lookup(self, keys: Any) -> Any:
         keys = list(keys)
         new = [key for key in keys if key not in self.seen]
@@ -232,17 +280,29 @@ class LooksUpUntrackedKeysOnly(RightV019):
 
 
 class TakesLaterForNever(RightV020):
+    """Takes later for never."""
+
+    breaks = "reuse-filter/lookup-delegates-all"
+
     def lookup(self, key: Any, context: Any) -> Any:
         return bool(super().lookup(key, context))
 
 
 class LosesTheContext(RightV020):
+    """Loses the context."""
+
+    breaks = "reuse-filter/lookup-delegates-all"
+
     def lookup(self, key: Any, context: Any) -> Any:
         self.see(key)
         return self.backing.lookup(key, type(context)("nobody"))
 
 
 class CrashesWhenKeysAreDropped(RightV019):
+    """Crashes when keys are dropped."""
+
+    breaks = "reuse-filter/lookup-delegates-all"
+
     def lookup(self, keys: Any) -> Any:
         keys = list(keys)
         for key in keys:
@@ -257,12 +317,16 @@ class CrashesWhenKeysAreDropped(RightV019):
 class FirstInFirstOut(RightV019):
     """Known bug B43."""
 
+    breaks = "reuse-filter/repeat-renews"
+
     def see_again(self, key: Any) -> None:
         self.seen[key] += 1
 
 
 class Unbounded(RightV020):
     """Known bug B43."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
 
     def make_room(self) -> None:
         pass
@@ -271,27 +335,45 @@ class Unbounded(RightV020):
 class DropsTheNewest(RightV019):
     """Known bug B43."""
 
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def make_room(self) -> None:
         self.seen.popitem()
 
 
 class DropsTheRarest(RightV020):
+    """Drops the rarest."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def make_room(self) -> None:
         del self.seen[min(self.seen, key=lambda key: self.seen[key])]
 
 
 class DropsAll(RightV019):
+    """Drops all."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def make_room(self) -> None:
         self.seen.clear()
 
 
 class HoldsOneTooMany(RightV019):
+    """Holds one too many."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def make_room(self) -> None:
         if len(self.seen) > self.limit:
             super().make_room()
 
 
 class HoldsOneTooFew(RightV020):
+    """Holds one too few."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def see(self, key: Any) -> None:
         super().see(key)
         if len(self.seen) == self.limit > 1:
@@ -299,6 +381,10 @@ class HoldsOneTooFew(RightV020):
 
 
 class MakesRoomForWhatIsThere(RightV019):
+    """Makes room for what is there."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def see(self, key: Any) -> None:
         if len(self.seen) >= self.limit > 1:
             self.make_room()
@@ -307,6 +393,8 @@ class MakesRoomForWhatIsThere(RightV019):
 
 class SparesTheKeysOfTheLookup(RightV019):
     """What vLLM 0.30 made of known bug B35."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
 
     def lookup(self, keys: Any) -> Any:
         keys = list(keys)
@@ -321,6 +409,10 @@ class SparesTheKeysOfTheLookup(RightV019):
 
 
 class OfferRenews(RightV020):
+    """Offer renews."""
+
+    breaks = "reuse-filter/tracker-drops-least-recent"
+
     def passes(self, key: Any) -> bool:
         if key in self.seen:
             self.seen[key] = self.seen.pop(key)
@@ -333,22 +425,34 @@ class OfferRenews(RightV020):
 class AsksForMoreThanTheThreshold(RightV019):
     """Known bug B43."""
 
+    breaks = "reuse-filter/store-needs-threshold"
+
     def passes(self, key: Any) -> bool:
         return self.seen.get(key, 0) > self.threshold
 
 
 class AsksForExactlyTheThreshold(RightV020):
+    """Asks for exactly the threshold."""
+
+    breaks = "reuse-filter/store-needs-threshold"
+
     def passes(self, key: Any) -> bool:
         return self.seen.get(key, 0) == self.threshold
 
 
 class ThresholdOfTwoAlways(RightV020):
+    """Threshold of two always."""
+
+    breaks = "reuse-filter/store-needs-threshold"
+
     def passes(self, key: Any) -> bool:
         return self.seen.get(key, 0) >= 2
 
 
 class CountsOffers(RightV019):
     """What vLLM counts from 0.29 on, besides."""
+
+    breaks = "reuse-filter/store-needs-threshold"
 
     def prepare_store(self, keys: Any) -> Any:
         keys = list(keys)
@@ -359,6 +463,10 @@ class CountsOffers(RightV019):
 
 
 class OffersInTheOrderOfTheTracker(RightV019):
+    """Offers in the order of the tracker."""
+
+    breaks = "reuse-filter/store-needs-threshold"
+
     def prepare_store(self, keys: Any) -> Any:
         offered = set(keys)
         passed = [key for key in self.seen if key in offered and self.passes(key)]
@@ -366,6 +474,10 @@ class OffersInTheOrderOfTheTracker(RightV019):
 
 
 class FiltersTheAnswer(RightV019):
+    """Filters the answer."""
+
+    breaks = "reuse-filter/filtered-before-backing"
+
     def prepare_store(self, keys: Any) -> Any:
         output = self.backing.prepare_store(list(keys))
         if output is None:
@@ -375,6 +487,10 @@ class FiltersTheAnswer(RightV019):
 
 
 class FiltersTheAnswerInPlace(RightV020):
+    """Filters the answer in place."""
+
+    breaks = "reuse-filter/filtered-before-backing"
+
     def prepare_store(self, keys: Any, context: Any) -> Any:
         output = self.backing.prepare_store(keys, context)
         if output is not None:
@@ -383,6 +499,10 @@ class FiltersTheAnswerInPlace(RightV020):
 
 
 class OffersOneByOne(RightV019):
+    """Offers one by one."""
+
+    breaks = "reuse-filter/filtered-before-backing"
+
     def prepare_store(self, keys: Any) -> Any:
         output = self.backing.prepare_store([])
         for key in keys:
@@ -392,11 +512,19 @@ class OffersOneByOne(RightV019):
 
 
 class StoresEvenIfRefused(RightV020):
+    """Stores even if refused."""
+
+    breaks = "reuse-filter/filtered-before-backing"
+
     def prepare_store(self, keys: Any, context: Any) -> Any:
         return super().prepare_store(keys, context) or ()
 
 
 class LooksBeforeItOffers(RightV019):
+    """Looks before it offers."""
+
+    breaks = "reuse-filter/filtered-before-backing"
+
     def prepare_store(self, keys: Any) -> Any:
         passed = [key for key in keys if self.passes(key)]
         self.backing.lookup(passed)
@@ -404,6 +532,10 @@ class LooksBeforeItOffers(RightV019):
 
 
 class SkipsEmptyOffers(RightV019):
+    """Skips empty offers."""
+
+    breaks = "reuse-filter/empty-offer-delegated"
+
     def prepare_store(self, keys: Any) -> Any:
         passed = [key for key in keys if self.passes(key)]
         return self.backing.prepare_store(passed) if passed else None
@@ -413,22 +545,38 @@ class SkipsEmptyOffers(RightV019):
 
 
 class TakesEveryStoreForSuccess(RightV019):
+    """Takes every store for success."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def complete_store(self, keys: Any, success: bool = True) -> Any:
         return self.backing.complete_store(keys)
 
 
 class KeepsEventsToItself(RightV020):
+    """Keeps events to itself."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def take_events(self) -> Any:
         return ()
 
 
 class LogsWhatItTouches(RightV019):
+    """Logs what it touches."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def touch(self, keys: Any) -> Any:
         self.log = [*keys]
         return self.backing.touch(keys)  # of an iterator, nothing is left
 
 
 class LoadsAgain(RightV020):
+    """Loads again."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def prepare_load(self, keys: Any, context: Any) -> Any:
         keys = list(keys)
         self.backing.prepare_load(keys, context)
@@ -436,11 +584,19 @@ class LoadsAgain(RightV020):
 
 
 class ForgetsTheContextOfATouch(RightV021):
+    """Forgets the context of a touch."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def touch(self, keys: Any, context: Any) -> Any:  # type: ignore[override]
         return self.backing.touch(keys, None)
 
 
 class TouchCounts(RightV019):
+    """Touch counts."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def touch(self, keys: Any) -> Any:
         keys = list(keys)
         for key in keys:
@@ -449,6 +605,10 @@ class TouchCounts(RightV019):
 
 
 class TouchRenews(RightV020):
+    """Touch renews."""
+
+    breaks = "reuse-filter/all-else-delegated"
+
     def touch(self, keys: Any) -> Any:
         keys = list(keys)
         for key in keys:
@@ -461,6 +621,8 @@ class TouchRenews(RightV020):
 
 
 class Forgetful(RightV019):
+    """Right: it could forget counts, and does not."""
+
     def forget(self, keys: Iterable[Any]) -> None:
         for key in keys:
             self.seen.pop(key, None)
@@ -468,6 +630,8 @@ class Forgetful(RightV019):
 
 class ForgetsWhatItAdmits(Forgetful):
     """Proposed in vLLM #52022."""
+
+    breaks = "reuse-filter/counts-outlive-chunks"
 
     def prepare_store(self, keys: Any) -> Any:
         passed = [key for key in keys if self.passes(key)]
@@ -478,6 +642,8 @@ class ForgetsWhatItAdmits(Forgetful):
 class ForgetsFailedStores(Forgetful):
     """Known bug B44."""
 
+    breaks = "reuse-filter/counts-outlive-chunks"
+
     def complete_store(self, keys: Any, success: bool = True) -> Any:
         keys = list(keys)
         self.forget(() if success else keys)
@@ -485,6 +651,10 @@ class ForgetsFailedStores(Forgetful):
 
 
 class ForgetsStored(Forgetful):
+    """Forgets stored."""
+
+    breaks = "reuse-filter/counts-outlive-chunks"
+
     def complete_store(self, keys: Any, success: bool = True) -> Any:
         keys = list(keys)
         self.forget(keys if success else ())
@@ -494,6 +664,8 @@ class ForgetsStored(Forgetful):
 class ForgetsEvicted(Forgetful):
     """Known bug B44."""
 
+    breaks = "reuse-filter/counts-outlive-chunks"
+
     def prepare_store(self, keys: Any) -> Any:
         output = super().prepare_store(keys)
         self.forget(output.evicted_keys if output else ())
@@ -501,6 +673,10 @@ class ForgetsEvicted(Forgetful):
 
 
 class ForgetsRemovedInEvents(Forgetful):
+    """Forgets removed in events."""
+
+    breaks = "reuse-filter/counts-outlive-chunks"
+
     def take_events(self) -> Any:
         events = list(self.backing.take_events())
         for event in events:
@@ -509,6 +685,10 @@ class ForgetsRemovedInEvents(Forgetful):
 
 
 class ForgetsRefused(RightV020):
+    """Forgets refused."""
+
+    breaks = "reuse-filter/counts-outlive-chunks"
+
     def prepare_store(self, keys: Any, context: Any) -> Any:
         passed = [key for key in keys if self.passes(key)]
         output = self.backing.prepare_store(passed, context)
@@ -522,11 +702,19 @@ class ForgetsRefused(RightV020):
 
 
 class DropsTheSecondOfFive(RightV019):
+    """Drops the second of five."""
+
+    breaks_one_of = ("reuse-filter/repeat-renews", "reuse-filter/tracker-drops-least-recent")
+
     def make_room(self) -> None:
         del self.seen[list(self.seen)[self.limit == 5]]
 
 
 class ForgetsTheThirdFailure(Forgetful):
+    """Forgets the third failure."""
+
+    breaks_one_of = ("reuse-filter/counts-outlive-chunks",)
+
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.failures: Counter[Any] = Counter()
@@ -538,11 +726,13 @@ class ForgetsTheThirdFailure(Forgetful):
         return self.backing.complete_store(keys, success)
 
 
-# --- Not for the tables --------------------------------------------------------------------------
+# --- Keys ----------------------------------------------------------------------------------------
 
 
 class ComparesIdentities(RightV019):
     """Hosts pass fresh keys, and so does the suite."""
+
+    breaks = "reuse-filter/store-needs-threshold"
 
     def see(self, key: Any) -> None:
         super().see(id(key))
@@ -551,33 +741,12 @@ class ComparesIdentities(RightV019):
         return super().passes(id(key))
 
 
-class SkipsEmptyOffersFirstInFirstOut(SkipsEmptyOffers, FirstInFirstOut):
-    pass
-
-
-class FitsBothForms(RightV019):
-    """Right as either."""
-
-    def lookup(self, *args: Any) -> Any:
-        if len(args) == 1:
-            return super().lookup(*args)
-        self.see(args[0])
-        return self.backing.lookup(*args)
-
-    def prepare_load(self, *args: Any) -> Any:
-        return self.backing.prepare_load(*args)
-
-    def prepare_store(self, keys: Any, *context: Any) -> Any:
-        return self.backing.prepare_store([key for key in keys if self.passes(key)], *context)
-
-
-class DeclaredFilter(RightV019):
-    cachelaw = {"profile": "reuse-filter", "edition": "v0.19"}  # noqa: RUF012
+# --- What no host can drive ----------------------------------------------------------------------
 
 
 class NoTouch(RightV019):
+    """No touch."""
+
+    unusable = "it has no method touch"
+
     touch = None  # type: ignore[assignment]
-
-
-class TakesNothing:
-    pass
