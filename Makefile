@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # CI and developers on Python 3.11 install the pinned versions; other Pythons the declared ranges.
 PY := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
@@ -29,8 +30,8 @@ lint: $(VENV)/installed-dev ## ruff format, ruff check, mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-check: $(VENV)/installed-dev ## the tests alone
-	$(BIN)/pytest -m "not deep"
+check: $(VENV)/installed-dev ## the tests alone, a file on each core at a time
+	$(BIN)/pytest -m "not deep" -n $(JOBS) --dist loadfile
 
 deep: $(VENV)/installed-dev ## the tests that are too long for every run
 	$(BIN)/pytest -m deep
@@ -48,7 +49,7 @@ ledger: $(VENV)/installed-dev ## write specs/assurance.md; runs again only what 
 	$(BIN)/python -m tests.assurance.ledger
 
 mutants: $(VENV)/installed-dev ## the suite on trial: what kills each mutant, and how soon
-	$(BIN)/python -m cachelaw.conformance.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --json tests/mutants/matrix.json \
+	$(BIN)/python -m cachelaw.conformance.mutants --jobs $(JOBS) --json tests/mutants/matrix.json \
 	  --page specs/mutants.md --ran "\`make mutants\`, $$(date -u +%Y-%m-%d), $$(uname -m)."
 
 specs: $(VENV)/installed-dev ## write the clauses of the registry into specs/*.md

@@ -6,7 +6,6 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from tests.conformance.right import Fifo
@@ -19,7 +18,7 @@ class _Hostile(Fifo):
         super().__init__(cache_capacity)
         self._evictions = 0
 
-    def evict(self, n: int, protected: Iterable[Any]) -> Any:
+    def evict(self, n: int, protected: Any) -> Any:
         self._evictions += n > 0
         if self._evictions == 3:
             self.strike()
@@ -126,14 +125,14 @@ class _OddKey(bytes):
 class OddAnswer(Fifo):
     """Answers an eviction with an object that fights back."""
 
-    def evict(self, n: int, protected: Iterable[Any]) -> Any:
+    def evict(self, n: int, protected: Any) -> Any:
         return _Odd() if n else []
 
 
 class OddVictims(Fifo):
     """Answers with keys that fight back."""
 
-    def evict(self, n: int, protected: Iterable[Any]) -> Any:
+    def evict(self, n: int, protected: Any) -> Any:
         victims = super().evict(n, protected)
         return victims and [(_OddKey(key), chunk) for key, chunk in victims]
 

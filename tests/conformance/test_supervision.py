@@ -150,11 +150,11 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_our_own_faults_are_not_the_subjects() -> None:
-    job = {"job": "certify", "budget": "no such budget", "course": None, "skip": 0}
+    job: dict[str, Any] = {"job": "certify", "budget": "none such", "course": None, "skip": 0}
     job |= {"cut": "", "deaths": [], "seed": 1, "wanted": Wanted(f"{RIGHT}:Fifo").as_json()}
     heard: list[dict[str, Any]] = []
     carry_out(job, STRICT, heard.append)
-    assert "KeyError: 'no such budget'" in heard[-1]["bug"]
+    assert "KeyError: 'none such'" in heard[-1]["bug"]
 
 
 def test_subjects_that_are_not_there(tmp_path: Path) -> None:

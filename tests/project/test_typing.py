@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PORTIONS = ("specs", "reference", "conformance", "fast")
-OTHERS = ("tests", "proofs")
+OTHERS = ("tests", "proofs", "benchmarks")
 PLANTED = "def planted() -> int:\n    return 'no int'\n"
 
 

@@ -74,11 +74,13 @@ BUDGETS = {
 }
 
 FOREIGN_BUDGETS = {
-    "quick": replace(BUDGETS["quick"], programs=20, events=60, twins=2),
-    "standard": replace(BUDGETS["standard"], programs=120, events=150, twins=6),
-    "deep": replace(BUDGETS["deep"], programs=1_500, events=300, twins=40),
+    "quick": Budget("quick", 20, 60, 2),
+    "standard": Budget("standard", 120, 150, 6),
+    "deep": Budget("deep", 1_500, 300, 40),
 }
-"""The same for subjects behind a pipe, where every call costs a round trip."""
+"""The same for subjects behind a pipe, where every call costs a round trip.
+
+Cost and memory cannot be counted there, and small scopes are not searched exhaustively."""
 
 
 def budget_for(subject: Subject, name: str) -> Budget:

@@ -15,6 +15,7 @@ from rich.console import Console
 from cachelaw.conformance import expect, store
 from cachelaw.conformance.certificate import add_verify, values
 from cachelaw.conformance.certify import BUDGETS
+from cachelaw.conformance.difference import add_diff
 from cachelaw.conformance.explore.command import add_explore
 from cachelaw.conformance.laws import LAWS
 from cachelaw.conformance.replay import add_replay
@@ -36,7 +37,8 @@ from cachelaw.specs.clause import Clause
 from cachelaw.specs.registry import CLAUSES
 
 SUBJECT_HELP = (
-    "package.module:Class, path/file.py:Class, or a release: vllm==0.29.0:arc, vllm==0.20.2:filter"
+    "package.module:Class, path/file.py:Class, a release, vllm==0.29.0:arc or vllm==0.20.2:filter, "
+    "or exec:COMMAND, a program that speaks JSON lines (specs/INTERPRETING.md)"
 )
 
 LIMITS = Limits()
@@ -165,6 +167,7 @@ def parser() -> argparse.ArgumentParser:
 
     add_verify(commands, _run_again)
     add_replay(commands, lambda job: replayed(job, LIMITS))
+    add_diff(commands, LIMITS)
     add_explore(commands)
     return made
 

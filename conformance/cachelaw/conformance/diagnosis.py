@@ -579,7 +579,7 @@ def diagnose(subject: Subject, budget: Budget, seed: int = 1) -> list[dict[str, 
     answers = sum(heard.call.method == "evict" for life in lives for heard in life.heard)
     watched = f"all {answers:,} evictions of {len(lives)} programs are answered exactly as by"
     return [
-        {"reading": reading.name, "says": f"{watched} {reading.says}"}
+        {"reading": reading.name, "says": f"explains it: {watched} {reading.says}"}
         for reading in found[:MOST_READINGS]
     ]
 

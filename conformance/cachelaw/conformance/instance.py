@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cachelaw.conformance.contexts import context_class
 from cachelaw.reference.context import ReqContext
 from cachelaw.reference.keys import make_offload_key
 from cachelaw.reference.protocol import Call, Setting
@@ -117,6 +118,7 @@ class Instance:
         self._extra_gets = manner.extra_gets
         self._insert_takes_context = setting.edition.has_request_access
         self._touch_takes_context = setting.edition.touch_takes_context
+        self._make_context = context_class(setting.edition)
         self._contexts: dict[str, ReqContext] = {}
 
     def carry_out(self, call: Call) -> Any:
@@ -133,7 +135,7 @@ class Instance:
         """Return the context of `request`, which knows the positions of `keys` if it can."""
         context = self._contexts.get(request)
         if context is None:
-            context = self._contexts[request] = ReqContext(request)
+            context = self._contexts[request] = self._make_context(request)
         for key in keys:
             position = self.setting.position_of(request, key)
             if position is not None:

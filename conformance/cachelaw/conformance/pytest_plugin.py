@@ -139,4 +139,4 @@ class _Law(pytest.Item):
 
     def reportinfo(self) -> tuple[str, None, str]:
         """Say where it stands, and what it is called."""
-        return self._trial.wanted.name, None, self.nodeid
+        return self._trial.wanted.name, None, self.name

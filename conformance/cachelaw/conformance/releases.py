@@ -101,6 +101,7 @@ def require_filter(version: str) -> None:
 
 # Policies, the reuse filter and the CPU manager lie in these folders of every release.
 _WANTED = re.compile(r"vllm/v1/kv_offload/(cpu/|cpu/policies/|backends/)?\w+\.py")
+_LEFT_OUT = ("vllm.v1.kv_offload.worker", "vllm.v1.kv_offload.tiering")
 _MANIFEST = "release.json"
 
 
@@ -285,6 +286,7 @@ def load(version: str, *, announce: Announce | None = None) -> Release:
     try:
         with finder.lend(roots):
             _loaded = _imported(version, files)
+        finder.close(_LEFT_OUT)
     except BaseException:
         finder.uninstall()
         raise

@@ -102,7 +102,7 @@ def _rows_of_policy(subject: Subject, finding: Finding) -> list[Row]:
         calls = tuple(_written(call) for call in watched if call.method != "get")
         answered = " ".join(show_victims(answer) for answer in answers)
         made.append(Row(describe(event), calls, answered, answered))
-    if finding.how == "death":
+    if finding.how == "death" and trace.events:
         made.append(Row(describe(trace.events[-1]), (), "", ""))
     return made
 
@@ -122,7 +122,7 @@ def _rows_of_filter(subject: Subject, finding: Finding[FilterTrace]) -> list[Row
     for event in _survived(finding):
         run.live(event)
         made.append(Row(describe_call(trace, event), run.given, run.answered, run.answered))
-    if finding.how == "death":
+    if finding.how == "death" and trace.events:
         made.append(Row(describe_call(trace, trace.events[-1]), (), "", ""))
     return made
 

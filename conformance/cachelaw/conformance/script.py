@@ -37,6 +37,8 @@ CONTEXT = '''
 class ReqContext:
     """A request, as policies and filters see it."""
 
+    kv_transfer_params = kv_hints = None
+
     def __init__(self, req_id, **said):
         self.req_id = req_id
         self.positions = {}

@@ -110,7 +110,8 @@ class ReleaseFinder(MetaPathFinder, Loader):
     `sources` maps member names of the wheel (`vllm/v1/kv_offload/base.py`) to their contents:
     these modules are executed, from the verified bytes and not from the disk. `folder` is where
     they lie, for tracebacks. All other modules are stand-ins, `vllm` and `vllm.v1` among them, so
-    that nothing else of vLLM is executed, even if it is installed.
+    that nothing else of vLLM is executed, even if it is installed. In the folders of the sources
+    there are none once `close` is called: what is not there, the release does not have.
     """
 
     def __init__(self, sources: Mapping[str, bytes], folder: Path, version: str) -> None:
@@ -118,6 +119,8 @@ class ReleaseFinder(MetaPathFinder, Loader):
         self._folder = folder
         self._version = version
         self._lent: frozenset[str] = frozenset()
+        self._closed: frozenset[str] = frozenset()
+        self._open: frozenset[str] = frozenset()
 
     def install(self) -> None:
         """Begin to supply vllm. It has to go on after the import: managers import lazily."""
@@ -128,6 +131,15 @@ class ReleaseFinder(MetaPathFinder, Loader):
         sys.meta_path.remove(self)
         for name in [name for name in sys.modules if _root(name) == "vllm"]:
             del sys.modules[name]
+
+    def close(self, open_packages: Iterable[str]) -> None:
+        """Supply no stand-in any more beside the sources, so that a missing module is missed.
+
+        `open_packages` are packages there that the sources leave out.
+        """
+        folders = {member.rpartition("/")[0].replace("/", ".") for member in self._sources}
+        self._closed = frozenset(folders)
+        self._open = frozenset(open_packages)
 
     @contextmanager
     def lend(self, roots: Iterable[str]) -> Iterator[None]:
@@ -159,6 +171,8 @@ class ReleaseFinder(MetaPathFinder, Loader):
                 )
                 spec.has_location = True
                 return spec
+        if fullname.rpartition(".")[0] in self._closed and fullname not in self._open:
+            return None
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:

@@ -328,13 +328,17 @@ def _import_trouble(place: str, error: BaseException) -> str:
         missing = error.name
         if missing == place or place.startswith(missing + "."):
             return f"there is no module {place}: is its package installed in this environment?"
-        if missing.partition(".")[0] == "vllm":
+        if missing.startswith("vllm."):
+            return f"{place} imports {missing}, which this release of vllm does not have"
+        if missing == "vllm":
             return (
                 f"{place} imports {missing}, and vllm is not installed: name a release whose "
                 "modules it gets, as in --host vllm==0.33.0"
             )
         return f"{place} imports {missing}, which is not installed"
     line = str(error).splitlines()[0] if str(error) else ""
+    if isinstance(error, ImportError):
+        line = line.removesuffix(f" ({error.path})")
     return f"importing {place} raised {type(error).__name__}: {line[:200]}"
 
 

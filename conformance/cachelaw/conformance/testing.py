@@ -171,7 +171,7 @@ def report_verdict(trial: Trial, clause: str, config: pytest.Config) -> None:
     elif verdict == Verdict.VIOLATED.value:
         pytest.fail(_told(data, law), pytrace=False)
     elif verdict == Verdict.UNDETERMINED.value:
-        pytest.fail(f"undetermined {clause}: {note}", pytrace=False)
+        pytest.fail(f"undetermined for {data['subject']}: {note}", pytrace=False)
     elif verdict == Verdict.NOT_APPLICABLE.value:
         pytest.skip(f"not applicable: {note}")
 

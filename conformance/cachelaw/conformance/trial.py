@@ -307,8 +307,16 @@ def _inside(wanted: Wanted, limits: Limits, edition: Edition) -> dict[str, Any]:
     try:
         _Trial(inside, limits).fits()
     except Unusable as error:
-        return {**row, "runs": False, "breaks": str(error)}
+        return {**row, "runs": False, "breaks": _without_name(str(error), inside)}
     return row
+
+
+def _without_name(said: str, wanted: Wanted) -> str:
+    """Return what is said of a subject without its name, which is known where it is read."""
+    place = wanted.name.rpartition(":")[0]
+    for start in (f"{wanted.name} does not fit {wanted.edition}: ", f"{place} ", f"{wanted.name} "):
+        said = said.removeprefix(start)
+    return said.replace(f"importing {place} raised ImportError: ", "")
 
 
 def editions_that_run(

@@ -114,7 +114,7 @@ class Unjudged:
         n, protected = call.arguments
         try:
             victims = tuple(decode(made) for made, _ in answer)
-        except (TypeError, ValueError):
+        except Exception:
             raise Stray("evict did not return a list of pairs") from None
         for key in victims:
             if key not in chunks or chunks[key].ref_cnt != 0 or key in protected:

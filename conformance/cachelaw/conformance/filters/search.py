@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from cachelaw.conformance import flight
+from cachelaw.conformance.contexts import HostContext
 from cachelaw.conformance.contract import Breach
 from cachelaw.conformance.course import Course
 from cachelaw.conformance.filters import generate
@@ -41,7 +42,6 @@ from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.shrink import Reducer
 from cachelaw.conformance.subject import Subject
 from cachelaw.reference import v019, v020
-from cachelaw.reference.context import ReqContext
 from cachelaw.reference.manager import PrepareStoreOutput
 from cachelaw.specs.registry import CLAUSES
 
@@ -88,7 +88,7 @@ class FilterRun:
         self._tally = tally
         self._lived: list[FilterEvent] = []
         self._codec = Codec(lambda key: key % GROUPS, fresh=True)
-        self._contexts: dict[str, ReqContext] = {}
+        self._contexts: dict[str, HostContext] = {}
         self._history = History(trace)
         self._plain = PlainCodec()
         self.books = backing_for(trace, self._plain)
@@ -168,7 +168,7 @@ class FilterRun:
         method = getattr(callee, event.method)
         context: tuple[Any, ...] = ()
         if self._takes_context and event.method in WITH_CONTEXT:
-            context = (self._contexts.setdefault(event.request, ReqContext(event.request)),)
+            context = (self._contexts.setdefault(event.request, HostContext(event.request)),)
         if event.method == "take_events":
             return method()
         keys = [codec.encode(key) for key in event.keys]
