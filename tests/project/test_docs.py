@@ -36,7 +36,7 @@ def test_every_command_of_the_readme_parses() -> None:
     commands = re.findall(r"^\$ (cachelaw .*)$", _text("README.md"), flags=re.M)
     assert len(commands) >= 4
     for command in commands:
-        _, *words = shlex.split(command)
+        _, *words = shlex.split(command, comments=True)
         assert callable(cli.parser().parse_args(words).run)
 
 

@@ -12,7 +12,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -55,7 +55,7 @@ class PolicyConformance:
             `specification`.
         budget: `quick`, `standard` or `deep`; the option --cachelaw-budget goes before it.
         seed: what all random choices come from.
-        expected_failures: clauses that it is known to break, each with the reason.
+        expected_failures: clauses that it is known to break, each with the reason; or their names.
     """
 
     subject: ClassVar[str | None] = None
@@ -67,7 +67,7 @@ class PolicyConformance:
     declared: ClassVar[Iterable[str]] = ()
     budget: ClassVar[str] = "quick"
     seed: ClassVar[int] = 1
-    expected_failures: ClassVar[Mapping[str, str]] = {}
+    expected_failures: ClassVar[Mapping[str, str] | Collection[str]] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make a test of each law; pytest calls this while it collects."""
@@ -252,12 +252,14 @@ def _trial_of(tests: type[PolicyConformance], config: pytest.Config) -> Trial:
         tests.host,
         dict(tests.parameters),
     )
+    known = tests.expected_failures
+    expected = dict(known) if isinstance(known, Mapping) else dict.fromkeys(known, "")
     return Trial(
         wanted,
         tests.profile or profile_of(name, tests.policy),
         config.getoption("cachelaw_budget", None) or tests.budget,
         tests.seed,
-        dict(tests.expected_failures),
+        expected,
     )
 
 
