@@ -13,10 +13,13 @@ import pytest
 
 from cachelaw.conformance import cli, trial
 from cachelaw.conformance.contexts import context_class
+from cachelaw.conformance.instance import Instance, PlainCodec
 from cachelaw.conformance.releases import UnreachableError, fetch
 from cachelaw.conformance.subject import Unusable, Wanted
 from cachelaw.conformance.supervisor import Limits
+from cachelaw.reference.chunk import ChunkStatus
 from cachelaw.reference.editions import V020, V026, V027, V030, V031, V033
+from cachelaw.reference.protocol import Setting
 
 BODY = '''
 
@@ -106,7 +109,7 @@ def little_search(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Wanted, str]]:
 
     monkeypatch.setattr(cli, "certified", certified)
     monkeypatch.setattr(cli, "show", lambda data, console: print(data["edition"]))
-    monkeypatch.setattr(cli.store, "keep", lambda data: None)
+    monkeypatch.setattr("cachelaw.conformance.store.keep", lambda data: None)
     return asked
 
 
@@ -163,7 +166,9 @@ def test_contexts_have_what_hosts_of_the_edition_set() -> None:
     assert has[V020] == has[V026] == first
     assert has[V027] == has[V030] == first | {"load_tier_filter"}
     assert has[V031] == has[V033] == first | {"load_tier_filter", "kv_hints"}
-    newest = context_class(V033)("r1")
+    instance = Instance(lambda capacity: None, Setting(V033, 2), ChunkStatus, PlainCodec())
+    newest = instance.context("r1")
+    assert isinstance(newest, context_class(V033))
     assert newest.kv_transfer_params is None
     assert newest.load_tier_filter.allows("cpu", None) is True  # type: ignore[attr-defined]
 

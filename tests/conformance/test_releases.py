@@ -655,6 +655,26 @@ assert repr(anything.Kind.part) == "<stand-in for vllm.anything.at_all.Kind.part
     assert done.returncode == 0, done.stderr
 
 
+def test_a_module_that_the_release_does_not_have_is_missing(
+    run: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = run(
+        """
+releases.load("0.31.0")
+import vllm.v1.kv_offload.worker.any, vllm.v1.kv_offload.tiering.any, vllm.v1.other
+for name in ("abstract", "cpu.absent", "cpu.policies.abstract"):
+    try:
+        __import__("vllm.v1.kv_offload." + name)
+    except ModuleNotFoundError as error:
+        assert error.name == "vllm.v1.kv_offload." + name
+    else:
+        raise AssertionError(name)
+""",
+        "0.31.0",
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_stand_in_of_another_library_stays(
     run: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

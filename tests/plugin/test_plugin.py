@@ -119,13 +119,13 @@ def test_each_law_is_a_test_and_its_verdict_the_outcome(
     assert asked == [(Wanted("my.module:Policy"), "quick")]
     for clause, outcome in ((HOLDS, "PASSED"), (BROKEN, "FAILED"), (OPEN, "FAILED")):
         done.stdout.fnmatch_lines_random(f"*::TestMine::test_clause[[]{clause}[]] {outcome}*")
-    done.stdout.fnmatch_lines_random(f"*[[]{EXCUSED}[]] SKIPPED (not applicable: it never*")
+    done.stdout.fnmatch_lines_random(f"*[[]{EXCUSED}[]] SKIPPED*")
     text = done.stdout.str()
     # The counterexample, and nothing of how pytest came to it.
     assert f"VIOLATED {BROKEN} by " in text and "expected: " in text and "actual: " in text
     assert "once more: cachelaw replay " in text and f"cachelaw clauses {BROKEN}" in text
     assert "testing.py:" not in text.partition("short test summary")[0]
-    assert f"undetermined {OPEN}: its condition was never met" in text
+    assert "WipesCache: its condition was never met" in text
     assert "--budget standard or deep searches further" in text
 
 
@@ -142,6 +142,11 @@ def test_expected_failures_and_stale_ones(
     done.stdout.fnmatch_lines_random(f"stale: {HOLDS} holds; take it out of *")
     done.stdout.fnmatch_lines_random(f"stale: {EXCUSED} is not applicable; *")
     done.stdout.fnmatch_lines_random(f"expected to fail, but undetermined: {OPEN}: *")
+    # Names alone do, without reasons.
+    pytester.makepyfile(f"{CLASS}    expected_failures = {{{BROKEN!r}}}\n")
+    done = run(pytester, "-rx", "-k", BROKEN)
+    done.assert_outcomes(xfailed=1, deselected=len(CONTRACT) - 1)
+    done.stdout.fnmatch_lines(f"XFAIL *[[]{BROKEN}[]] - violated, as expected")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +258,7 @@ def test_a_subject_on_the_command_line(
     assert asked == [(Wanted("my.module:Policy"), "quick")]
     assert "Traceback" not in done.stdout.str()
     # Beside tests, if these are named too.
-    done = run(pytester, "--cachelaw", "my.module:Policy", "-k", f"{HOLDS} or other", ".")
+    done = run(pytester, "--cachelaw", "my.module:Policy", "-k", f"{HOLDS} or test_other", ".")
     done.assert_outcomes(passed=2, deselected=len(CONTRACT) - 1)
 
 
@@ -303,8 +308,7 @@ def test_wrong_usage_is_one_line(
 # --- Several workers ---
 
 
-@pytest.mark.parametrize("how", ["load", "loadgroup"])
-def test_workers_share_one_certification(how: str, pytester: pytest.Pytester) -> None:
+def test_workers_share_one_certification(pytester: pytest.Pytester) -> None:
     stored = pytester.path / "report.json"
     stored.write_text(json.dumps(report()))
     pytester.makeconftest(
@@ -328,9 +332,7 @@ def pytest_runtest_logreport(report):
 """
     )
     pytester.makepyfile(CLASS)
-    done = pytester.runpytest_subprocess(
-        *OPTIONS, "-n", "2", "--dist", how, "--cachelaw", "a:A", "."
-    )
+    done = pytester.runpytest_subprocess(*OPTIONS, "-n", "2", "--cachelaw", "a:A", ".")
     done.assert_outcomes(passed=2 * (len(CONTRACT) - 3), failed=4, skipped=2)
     assert sorted((pytester.path / "asked").read_text().split()) == ["a:A", "my.module:Policy"]
     workers: dict[str, set[str]] = {}
@@ -338,10 +340,31 @@ def pytest_runtest_logreport(report):
         worker, _, node = line.partition(" ")
         workers.setdefault("a:A" if node.startswith("a:A") else "class", set()).add(worker)
     assert set(workers) == {"a:A", "class"}
-    if how == "loadgroup":
-        assert all(len(used) == 1 for used in workers.values())
-    else:
-        assert {"gw0", "gw1"} <= set().union(*workers.values())
+    assert set().union(*workers.values()) == {"gw0", "gw1"}
+
+
+def test_the_tests_of_a_subject_are_a_group(pytester: pytest.Pytester) -> None:
+    """Which `--dist loadgroup` gives to one worker, where xdist and pytest get on together."""
+    pytester.makepyfile(CLASS)
+    groups: dict[str, set[Any]] = {}
+
+    class Collected:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            for item in session.items:
+                mark = item.get_closest_marker("xdist_group")
+                assert item.parent is not None
+                groups.setdefault(item.parent.name, set()).add(mark and mark.args)
+
+    for plugin in ((), ("-p", "no:xdist")):
+        groups.clear()
+        options = (*OPTIONS, *plugin, "--collect-only", "--cachelaw", "a:A", ".")
+        pytester.inline_run(*options, plugins=[Collected()])
+        sizes = {name: len(found) for name, found in groups.items()}
+        assert sizes == {"a:A": 1, "TestMine": 1}
+        if plugin:
+            assert groups["a:A"] == groups["TestMine"] == {None}
+        else:
+            assert not groups["a:A"] & groups["TestMine"] and None not in groups["a:A"]
 
 
 # --- In earnest ---

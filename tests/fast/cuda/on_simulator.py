@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from tests.fast.lanes.programs import fuzz
 from tests.fast.lanes.test_replay import random_lanes, random_requests
 
-from cachelaw.conformance.certify import BUDGETS, certify
+from cachelaw.conformance.certify import Budget, certify
 from cachelaw.conformance.subject import resolve
 from cachelaw.fast.lane_policy import LaneARC, LaneLRU
 from cachelaw.fast.lanes import Trace, replay
 
-REDUCED = replace(BUDGETS["quick"], name="reduced", programs=4, events=50, twins=1)
+REDUCED = Budget("reduced", programs=6, events=50, twins=1)
 
 
 def replays() -> list[str]:

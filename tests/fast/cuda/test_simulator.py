@@ -46,6 +46,9 @@ def test_the_certificate_is_that_of_the_cpu(findings: dict[str, Any], subject: s
         for one in findings["certificates"]
         if (one["subject"], one["device"]) == (subject, device)
     )
-    assert there["verdict"] == "HOLDS"
+    verdicts = {name: verdict for name, (verdict, _) in there["laws"].items()}
+    undecided = {name for name, verdict in verdicts.items() if verdict == "UNDETERMINED"}
+    assert undecided == {"cost/linear", "memory/bounded-by-residents"}  # not counted so briefly
+    assert set(verdicts.values()) == {"HOLDS", "NOT_APPLICABLE", "UNDETERMINED"}
     assert there["calls"] > 2_000
     assert there == here

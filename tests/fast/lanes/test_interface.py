@@ -112,7 +112,7 @@ def test_a_replay_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_lane_takes_eleven_bytes_a_key_and_ranks_sixteen() -> None:
     for ranked, each in ((False, 11), (True, 27 + 8)):  # and 8 for all lanes, here one
-        arrays = [State(1, keys, ranked=ranked, device="cpu").arrays for keys in (0, 1_000)]
+        arrays = [State(1, keys, ranked=ranked, device="cpu").arrays for keys in (1, 1_001)]
         none, some = (sum(array.nbytes for array in one) for one in arrays)
         assert some - none == 1_000 * each
 

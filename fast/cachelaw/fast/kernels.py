@@ -1,0 +1,1126 @@
+"""The kernels of LRU and ARC: plain Python on one array of integers, compiled by numba.
+
+All that a policy knows lies in one array of 64-bit words, its *memory*: a header of counters, then
+sections, each at an offset that the header names.
+
+    index     finds the row of a key: a hash table with open addressing
+    records   eight words a row: the key itself, its length, where it is, its rank
+    log       LRU: ranks in the order in which they were given, two words each
+    heap      LRU: ranks that were not the highest when they were given, three words each
+    links     ARC: the neighbours of each row in a doubly linked list, least recent first
+    out       the rows that an eviction has chosen
+    tails     what is left of keys that are longer than a row holds
+
+Calls on a policy arrive as *programs*: words that say what happened to which keys, in order, and
+after them the keys, each filled up with zeros to whole words. A kernel reads nothing but its
+program and the memory, and makes no arrays.
+
+Keys are compared in full. A hash that collides costs time and changes no answer.
+
+Everything that compiled code calls is in this file. The functions that a policy calls are
+`lru_step`, `lru_more`, `lru_settle`, `lru_unpark`, `arc_step`, `arc_select`, `arc_settle`,
+`arc_peek`, `arc_flag`, `arc_unkeep`, `arc_doubt`, `filter_step`, `empty`, `move` and `live_tails`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cachelaw.fast.compiled import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import MutableSequence, Sequence
+
+    Memory = MutableSequence[int]  # an array of int64, and what may be done with it
+    Words = Sequence[int]
+
+# --- Layout --------------------------------------------------------------------------------------
+
+# Words of the header.
+ROWS = 0  # how many rows there is room for
+USED = 1  # how many rows were ever in use
+FREE = 2  # the first row that is free again, -1 if none; its first word says the next
+LIVE = 3  # how many rows are in use
+MASK = 4  # size of the index, a power of two, minus 1
+SEED = 5  # goes into every hash
+INDEX, RECORDS, LOG, HEAP, LINKS, OUT, TAILS = 6, 7, 8, 9, 10, 11, 12  # where they begin
+LOG_SIZE, LOG_FIRST, LOG_END = 13, 14, 15  # how many entries fit, and which are in use
+HEAP_SIZE, HEAP_COUNT = 16, 17
+TAILS_SIZE, TAILS_USED = 18, 19
+TAKEN = 20  # how many rows stand in `out`
+PARKED = 21  # LRU: how many rows are parked
+CAPACITY = 22  # ARC: the number of chunks that fit
+TARGET = 23  # ARC: the target, as the bits of a double
+HAS_LINKS = 24  # whether there are links, 1 or 0
+WARMED = 25  # written only so that no compiler leaves out the reads of `warm`
+COUNTS = 26  # how many rows each list has, lists 0 to 4
+TAGS, FOUND = 32, 48  # what `warm` found out about the keys of the block at hand
+HEADER = 64
+
+BLOCK = 16  # how many keys are looked up together
+
+# Words of a row. The key takes the first five, the last one with zeros at its end.
+WIDTH = 8
+META = 5  # length of the key times 256, plus where the row is
+HI, LO = 6, 7  # LRU: the rank, (serial number, minus the end token)
+COUNT = 6  # the reuse filter: how often the key was seen
+
+INLINE = 40  # the longest key that a row holds, in bytes
+HEAD_WORDS = 4  # of a longer key; its fifth word says where in `tails` the rest is
+
+# Words of a link, and the lists. The ends of list i are the link of row ROWS + i.
+PREV, NEXT = 0, 1
+LISTS = 5
+T1, T2, B1, B2 = 1, 2, 3, 4
+
+# LRU: where a row is.
+LOGGED = 1  # in the log, by a rank that was the highest when it was given
+HEAPED = 2  # in the heap, by any other rank
+PARKED_ROW = 3  # in neither: it was found busy, and waits for its mark
+TAKEN_ROW = 4  # in `out`
+
+# ARC: where a row is is its list, plus these.
+PLACE = 15
+PENDING = 16  # its store has not ended: a touch is no second use
+BUSY = 32  # it was found busy, and waits for its mark: evictions pass it over
+KEPT = 64  # this eviction passes it over
+PASSED_OVER = BUSY | KEPT
+
+# What is said of a row in `out`, added to it. Nothing added: it is evicted.
+ROW = (1 << 40) - 1
+KEEP = 1 << 40  # it goes back where it was
+PARK = 1 << 41  # it is busy
+
+# Programs. An instruction is a word (kind + 256 * number of keys), a word (rank) and, if the kind
+# needs it, a word for each key. LRU:
+LAST = 1  # the key has a place, the last, whether or not it had one
+TOUCH = 2  # the key takes the last place if it has one
+AT = 3  # the key has the place (rank, word), whether or not it had one
+JOIN = 4  # the key takes the place (rank, word) if it has a lower one
+FORGET = 5  # the key has no place
+READY = 6  # the key's chunk is idle
+# ARC, besides TOUCH, FORGET and READY:
+INSERT = 7  # the key enters T1; the rank says whether its chunk is pending
+MISS = 8  # the key is about to be stored
+FINISH = 9  # a request that used the key has ended; the word says: 0 stored, 1 reused
+# The reuse filter:
+SEE = 10  # the key was looked up
+ASK = 11  # was the key looked up often enough?
+ONE = 256  # added to a kind: an instruction for one key
+
+MIXED = -1  # stands for the length of keys of several lengths; each follows a word with its own
+NOTHING: Any = np.zeros(1, np.int64)  # a program of no instructions
+
+LOW = (1 << 32) - 1
+LITTLE = sys.byteorder == "little"  # whether the first byte of a key is the lowest of its word
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
+@kernel(inline=True, borrows=True)
+def row_word(memory: Memory, row: int, w: int) -> int:
+    """Return word `w` of the key in `row`."""
+    at = memory[RECORDS] + row * WIDTH
+    if w < HEAD_WORDS or memory[at + META] >> 8 <= INLINE:
+        return memory[at + w]
+    return memory[memory[TAILS] + memory[at + HEAD_WORDS] + w - HEAD_WORDS]
+
+
+@kernel(inline=True, borrows=True)
+def signed(word: Any) -> int:
+    """Return an unsigned word as the signed one of the same bits."""
+    return np.int64(word)  # type: ignore[no-any-return]
+
+
+@kernel(inline=True, borrows=True)
+def stirred(state: int, word: int) -> int:
+    """Take one word into a hash."""
+    mixed = (np.uint64(state) ^ np.uint64(word)) * np.uint64(0xFF51AFD7ED558CCD)
+    return signed(mixed ^ (mixed >> np.uint64(32)))
+
+
+@kernel(inline=True, borrows=True)
+def tag_of(state: int) -> int:
+    """Return the 31 bits of a hash by which a key is looked up."""
+    mixed = np.uint64(state) * np.uint64(0xC4CEB9FE1A85EC53)
+    return signed(mixed >> np.uint64(33))
+
+
+@kernel(inline=True, borrows=True)
+def key_tag(memory: Memory, data: Words, start: int, length: int) -> int:
+    """Return the tag of the key of `length` bytes at word `start`."""
+    state = memory[SEED] ^ length
+    for w in range((length + 7) >> 3):
+        state = stirred(state, data[start + w])
+    return tag_of(state)
+
+
+@kernel(borrows=True)
+def row_tag(memory: Memory, row: int) -> int:
+    """Return the tag of the key in `row`."""
+    length = memory[memory[RECORDS] + row * WIDTH + META] >> 8
+    state = memory[SEED] ^ length
+    for w in range((length + 7) >> 3):
+        state = stirred(state, row_word(memory, row, w))
+    return tag_of(state)
+
+
+@kernel(inline=True, borrows=True)
+def same_key(memory: Memory, data: Words, start: int, length: int, row: int) -> bool:
+    """Say whether `row` holds the key of `length` bytes at word `start`."""
+    at, words = memory[RECORDS] + row * WIDTH, (length + 7) >> 3
+    if memory[at + META] >> 8 != length:
+        return False
+    inline = words if length <= INLINE else HEAD_WORDS
+    for w in range(inline):
+        if memory[at + w] != data[start + w]:
+            return False
+    different = 0
+    for w in range(inline, words):
+        different |= row_word(memory, row, w) ^ data[start + w]
+    return different == 0
+
+
+@kernel(borrows=True)
+def key_less(memory: Memory, one: int, other: int) -> bool:
+    """Say whether the key in row `one` stands before that in row `other`, by their bytes."""
+    length = memory[memory[RECORDS] + one * WIDTH + META] >> 8
+    length_other = memory[memory[RECORDS] + other * WIDTH + META] >> 8
+    for w in range((min(length, length_other) + 7) >> 3):
+        a, b = row_word(memory, one, w), row_word(memory, other, w)
+        if a != b:
+            for i in range(0, 64, 8):
+                shift = i if LITTLE else 56 - i
+                byte, byte_other = (a >> shift) & 255, (b >> shift) & 255
+                if byte != byte_other:
+                    return byte < byte_other
+    return length < length_other
+
+
+# --- Rows and the index --------------------------------------------------------------------------
+
+
+@kernel(inline=True, borrows=True)
+def find(memory: Memory, data: Words, start: int, length: int, tag: int) -> int:
+    """Return the row of the key of `length` bytes at word `start`, -1 if it has none."""
+    index, mask = memory[INDEX], memory[MASK]
+    at = tag & mask
+    while memory[index + at] != 0:
+        entry = memory[index + at]
+        if entry >> 32 == tag:
+            row = (entry & LOW) - 1
+            if same_key(memory, data, start, length, row):
+                return row
+        at = (at + 1) & mask
+    return -1
+
+
+@kernel(inline=True, borrows=True)
+def enter(memory: Memory, row: int, tag: int) -> None:
+    """Enter `row` into the index, which does not have it."""
+    index, mask = memory[INDEX], memory[MASK]
+    at = tag & mask
+    while memory[index + at] != 0:
+        at = (at + 1) & mask
+    memory[index + at] = (tag << 32) | (row + 1)
+
+
+@kernel(borrows=True)
+def new_row(memory: Memory, data: Words, start: int, length: int, tag: int) -> int:
+    """Return a row that holds the key of `length` bytes at word `start`, which had none."""
+    row = memory[FREE]
+    if row >= 0:
+        memory[FREE] = memory[memory[RECORDS] + row * WIDTH]
+    else:
+        row = memory[USED]
+        if row >= memory[ROWS]:
+            raise IndexError("no row is free: the policy did not make room")
+        memory[USED] += 1
+    memory[LIVE] += 1
+    record, words = memory[RECORDS] + row * WIDTH, (length + 7) >> 3
+    memory[record + META] = length << 8
+    tail = memory[TAILS] + memory[TAILS_USED]
+    if length > INLINE:
+        if memory[TAILS_USED] + words - HEAD_WORDS > memory[TAILS_SIZE]:
+            raise IndexError("no room for a long key: the policy did not make it")
+        memory[record + HEAD_WORDS] = memory[TAILS_USED]
+        memory[TAILS_USED] += words - HEAD_WORDS
+    for w in range(words):
+        if length <= INLINE or w < HEAD_WORDS:
+            memory[record + w] = data[start + w]
+        else:
+            memory[tail + w - HEAD_WORDS] = data[start + w]
+    enter(memory, row, tag)
+    return row
+
+
+@kernel(borrows=True)
+def free_row(memory: Memory, row: int) -> None:
+    """Forget the key in `row`, which stands in no list any more."""
+    index, mask = memory[INDEX], memory[MASK]
+    at = row_tag(memory, row) & mask
+    while memory[index + at] & LOW != row + 1:
+        at = (at + 1) & mask
+    # Close the gap: an entry behind it moves up unless it would then stand before its own place.
+    gap = at
+    memory[index + gap] = 0
+    at = (gap + 1) & mask
+    while memory[index + at] != 0:
+        home = (memory[index + at] >> 32) & mask
+        if (at - home) & mask >= (at - gap) & mask:
+            memory[index + gap] = memory[index + at]
+            memory[index + at] = 0
+            gap = at
+        at = (at + 1) & mask
+    memory[memory[RECORDS] + row * WIDTH + META] = 0
+    memory[memory[RECORDS] + row * WIDTH] = memory[FREE]
+    memory[FREE] = row
+    memory[LIVE] -= 1
+
+
+@kernel(inline=True, borrows=True)
+def warm(memory: Memory, data: Words, start: int, length: int, count: int) -> None:
+    """Read all that will be needed of the next `count` keys, of one length, at most a block.
+
+    One look-up waits for memory three times over. Read side by side, those of a block wait
+    together. Nothing is decided here: what was read is then where it can be had fast.
+    """
+    for i in range(count):
+        memory[TAGS + i] = key_tag(memory, data, start + i * ((length + 7) >> 3), length)
+    index, mask = memory[INDEX], memory[MASK]
+    for i in range(count):
+        memory[FOUND + i] = memory[index + (memory[TAGS + i] & mask)]
+    read, records, links = 0, memory[RECORDS], memory[LINKS]
+    for i in range(count):
+        row = max(memory[FOUND + i] & LOW, 1) - 1
+        read ^= memory[records + row * WIDTH]
+    if memory[HAS_LINKS]:
+        for i in range(count):
+            row = max(memory[FOUND + i] & LOW, 1) - 1
+            read ^= memory[links + 2 * memory[links + 2 * row + PREV]]
+            read ^= memory[links + 2 * memory[links + 2 * row + NEXT]]
+    memory[WARMED] = read
+
+
+# --- Lists ---------------------------------------------------------------------------------------
+
+
+@kernel(inline=True, borrows=True)
+def unlink(memory: Memory, row: int, which: int) -> None:
+    """Take `row` out of list `which`."""
+    links = memory[LINKS]
+    before, after = memory[links + 2 * row + PREV], memory[links + 2 * row + NEXT]
+    memory[links + 2 * before + NEXT] = after
+    memory[links + 2 * after + PREV] = before
+    memory[COUNTS + which] -= 1
+
+
+@kernel(inline=True, borrows=True)
+def append(memory: Memory, row: int, which: int) -> None:
+    """Put `row`, which is in no list, at the recent end of list `which`."""
+    links, end = memory[LINKS], memory[ROWS] + which
+    last = memory[links + 2 * end + PREV]
+    memory[links + 2 * row + PREV] = last
+    memory[links + 2 * row + NEXT] = end
+    memory[links + 2 * last + NEXT] = row
+    memory[links + 2 * end + PREV] = row
+    memory[COUNTS + which] += 1
+
+
+@kernel(inline=True, borrows=True)
+def after(memory: Memory, row: int) -> int:
+    """Return the row after `row` in its list, or the list's end, ROWS or more.
+
+    The end of a list, as `row`, stands for what comes before its first.
+    """
+    return memory[memory[LINKS] + 2 * row + NEXT]
+
+
+@kernel(inline=True, borrows=True)
+def where(memory: Memory, row: int) -> int:
+    """Return where `row` is."""
+    return memory[memory[RECORDS] + row * WIDTH + META] & 255
+
+
+@kernel(inline=True, borrows=True)
+def put(memory: Memory, row: int, place: int) -> None:
+    """Note where `row` is."""
+    at = memory[RECORDS] + row * WIDTH + META
+    memory[at] = (memory[at] & ~255) | place
+
+
+# --- Starting over, and moving -------------------------------------------------------------------
+
+
+@kernel(borrows=True)
+def empty(memory: Memory) -> None:
+    """Forget everything."""
+    for at in range(memory[INDEX], memory[INDEX] + memory[MASK] + 1):
+        memory[at] = 0
+    memory[USED] = 0
+    memory[FREE] = -1
+    memory[LIVE] = 0
+    memory[LOG_FIRST] = 0
+    memory[LOG_END] = 0
+    memory[HEAP_COUNT] = 0
+    memory[TAILS_USED] = 0
+    memory[TAKEN] = 0
+    memory[PARKED] = 0
+    memory[TARGET] = 0  # the bits of 0.0
+    for which in range(LISTS):
+        memory[COUNTS + which] = 0
+        if memory[HAS_LINKS]:
+            end = memory[ROWS] + which
+            memory[memory[LINKS] + 2 * end + PREV] = end
+            memory[memory[LINKS] + 2 * end + NEXT] = end
+
+
+@kernel(borrows=True)
+def move(old: Memory, memory: Memory) -> None:
+    """Take over everything from `old` into a larger memory, which is empty.
+
+    Rows keep their numbers; the tails of keys that are forgotten are left behind.
+    """
+    for at in (USED, FREE, LIVE, TAKEN, PARKED, TARGET):
+        memory[at] = old[at]
+    for at in range(old[USED] * WIDTH):
+        memory[memory[RECORDS] + at] = old[old[RECORDS] + at]
+    for at in range(old[TAKEN]):
+        memory[memory[OUT] + at] = old[old[OUT] + at]
+    for row in range(old[USED]):
+        meta = memory[memory[RECORDS] + row * WIDTH + META]
+        if meta & 255 == 0:
+            continue
+        if meta >> 8 > INLINE:
+            words = ((meta >> 8) + 7) >> 3
+            tail = memory[TAILS_USED]
+            memory[TAILS_USED] += words - HEAD_WORDS
+            memory[memory[RECORDS] + row * WIDTH + HEAD_WORDS] = tail
+            for w in range(HEAD_WORDS, words):
+                memory[memory[TAILS] + tail + w - HEAD_WORDS] = row_word(old, row, w)
+        enter(memory, row, row_tag(memory, row))
+    if memory[HAS_LINKS]:
+        move_links(old, memory)
+    else:
+        move_ranks(old, memory)
+
+
+@kernel(borrows=True)
+def move_links(old: Memory, memory: Memory) -> None:
+    """Take over the lists; their ends are at other numbers."""
+    shift = memory[ROWS] - old[ROWS]
+    for row in range(old[ROWS] + LISTS):
+        new = row if row < old[ROWS] else row + shift
+        for side in (PREV, NEXT):
+            link = old[old[LINKS] + 2 * row + side]
+            memory[memory[LINKS] + 2 * new + side] = link if link < old[ROWS] else link + shift
+    for which in range(LISTS):
+        memory[COUNTS + which] = old[COUNTS + which]
+
+
+@kernel(borrows=True)
+def move_ranks(old: Memory, memory: Memory) -> None:
+    """Take over the log and the heap."""
+    for at in range(old[LOG_FIRST], old[LOG_END]):
+        serial, row = old[old[LOG] + 2 * at], old[old[LOG] + 2 * at + 1]
+        if is_logged(memory, row, serial):
+            memory[memory[LOG] + 2 * memory[LOG_END]] = serial
+            memory[memory[LOG] + 2 * memory[LOG_END] + 1] = row
+            memory[LOG_END] += 1
+    rebuild_heap(memory)
+
+
+@kernel(borrows=True)
+def live_tails(memory: Memory) -> int:
+    """Return how many words of `tails` are in use."""
+    words = 0
+    for row in range(memory[USED]):
+        meta = memory[memory[RECORDS] + row * WIDTH + META]
+        if meta & 255 != 0 and meta >> 8 > INLINE:
+            words += (((meta >> 8) + 7) >> 3) - HEAD_WORDS
+    return words
+
+
+# --- LRU: the log and the heap -------------------------------------------------------------------
+#
+# The log has (serial number, row) in the order of the numbers. An entry whose row has gone
+# elsewhere, or has another rank by now, is stale and skipped.
+
+
+@kernel(inline=True, borrows=True)
+def is_logged(memory: Memory, row: int, serial: int) -> bool:
+    """Say whether a log entry is not stale."""
+    at = memory[RECORDS] + row * WIDTH
+    return memory[at + META] & 255 == LOGGED and memory[at + HI] == serial
+
+
+@kernel(borrows=True)
+def close_log(memory: Memory) -> None:
+    """Make room in the log: leave out what is stale."""
+    log, end = memory[LOG], 0
+    for at in range(memory[LOG_FIRST], memory[LOG_END]):
+        serial, row = memory[log + 2 * at], memory[log + 2 * at + 1]
+        if is_logged(memory, row, serial):
+            memory[log + 2 * end] = serial
+            memory[log + 2 * end + 1] = row
+            end += 1
+    memory[LOG_FIRST] = 0
+    memory[LOG_END] = end
+
+
+# The heap is a binary one of (serial number, minus the end token, row), lowest first, with stale
+# entries too. Those of equal rank are in no order; `lru_take` puts them into that of their keys.
+
+
+@kernel(inline=True, borrows=True)
+def heap_before(memory: Memory, one: int, other: int) -> bool:
+    """Say whether the heap entry at word `one` ranks below that at word `other`."""
+    if memory[one] != memory[other]:
+        return memory[one] < memory[other]
+    return memory[one + 1] < memory[other + 1]
+
+
+@kernel(borrows=True)
+def heap_swap(memory: Memory, one: int, other: int) -> None:
+    """Swap the heap entries at words `one` and `other`."""
+    for i in range(3):
+        memory[one + i], memory[other + i] = memory[other + i], memory[one + i]
+
+
+@kernel(borrows=True)
+def heap_down(memory: Memory, at: int) -> None:
+    """Move entry `at` down until nothing below it ranks lower."""
+    heap, count = memory[HEAP], memory[HEAP_COUNT]
+    while True:
+        lowest = at
+        for child in range(2 * at + 1, min(2 * at + 3, count)):
+            if heap_before(memory, heap + 3 * child, heap + 3 * lowest):
+                lowest = child
+        if lowest == at:
+            return
+        heap_swap(memory, heap + 3 * at, heap + 3 * lowest)
+        at = lowest
+
+
+@kernel(borrows=True)
+def heap_pop(memory: Memory) -> int:
+    """Take the lowest entry out of the heap, which is not empty, and return its row."""
+    heap = memory[HEAP]
+    row = memory[heap + 2]
+    memory[HEAP_COUNT] -= 1
+    heap_swap(memory, heap, heap + 3 * memory[HEAP_COUNT])
+    heap_down(memory, 0)
+    return row
+
+
+@kernel(borrows=True)
+def rebuild_heap(memory: Memory) -> None:
+    """Make the heap anew from the rows that are in it, without anything stale."""
+    heap, count = memory[HEAP], 0
+    for row in range(memory[USED]):
+        at = memory[RECORDS] + row * WIDTH
+        if memory[at + META] & 255 == HEAPED:
+            memory[heap + 3 * count] = memory[at + HI]
+            memory[heap + 3 * count + 1] = memory[at + LO]
+            memory[heap + 3 * count + 2] = row
+            count += 1
+    memory[HEAP_COUNT] = count
+    for at in range(count // 2 - 1, -1, -1):
+        heap_down(memory, at)
+
+
+@kernel(borrows=True)
+def heap_push(memory: Memory, row: int) -> None:
+    """Put `row` into the heap, by its rank."""
+    put(memory, row, HEAPED)
+    if memory[HEAP_COUNT] == memory[HEAP_SIZE]:
+        rebuild_heap(memory)
+        return
+    heap, at = memory[HEAP], memory[HEAP_COUNT]
+    memory[HEAP_COUNT] += 1
+    record = memory[RECORDS] + row * WIDTH
+    memory[heap + 3 * at] = memory[record + HI]
+    memory[heap + 3 * at + 1] = memory[record + LO]
+    memory[heap + 3 * at + 2] = row
+    while at > 0:
+        parent = (at - 1) >> 1
+        if not heap_before(memory, heap + 3 * at, heap + 3 * parent):
+            return
+        heap_swap(memory, heap + 3 * at, heap + 3 * parent)
+        at = parent
+
+
+@kernel(inline=True, borrows=True)
+def is_heaped(memory: Memory, row: int, hi: int, lo: int) -> bool:
+    """Say whether a heap entry is not stale."""
+    at = memory[RECORDS] + row * WIDTH
+    heaped = memory[at + META] & 255 == HEAPED
+    return heaped and memory[at + HI] == hi and memory[at + LO] == lo
+
+
+# --- LRU -----------------------------------------------------------------------------------------
+#
+# Every key with a place has a rank, and the lowest leaves first. A rank that is the highest when
+# it is given needs no sorting: it goes to the end of the log. All others go into the heap.
+
+
+@kernel(inline=True, borrows=True)
+def lru_last(memory: Memory, row: int, serial: int) -> None:
+    """Give `row` the highest rank."""
+    at = memory[RECORDS] + row * WIDTH
+    if memory[at + META] & 255 == PARKED_ROW:
+        memory[PARKED] -= 1
+    memory[at + META] = (memory[at + META] & ~255) | LOGGED
+    memory[at + HI] = serial
+    memory[at + LO] = 0
+    if memory[LOG_END] == memory[LOG_SIZE]:
+        close_log(memory)
+    entry = memory[LOG] + 2 * memory[LOG_END]
+    memory[entry] = serial
+    memory[entry + 1] = row
+    memory[LOG_END] += 1
+
+
+@kernel(inline=True, borrows=True)
+def lru_at(memory: Memory, row: int, hi: int, lo: int) -> None:
+    """Give `row` the rank (`hi`, `lo`). One that is parked stays so."""
+    at = memory[RECORDS] + row * WIDTH
+    memory[at + HI] = hi
+    memory[at + LO] = lo
+    if memory[at + META] & 255 != PARKED_ROW:
+        heap_push(memory, row)
+
+
+@kernel(inline=True, borrows=True)
+def lru_touch(memory: Memory, data: Words, start: int, length: int, tag: int, serial: int) -> None:
+    """Give the key at word `start` the last place, if it has one."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0:
+        lru_last(memory, row, serial)
+
+
+@kernel(inline=True, borrows=True)
+def lru_place_last(
+    memory: Memory, data: Words, start: int, length: int, tag: int, serial: int
+) -> None:
+    """Give the key at word `start` the last place, whether or not it has one."""
+    row = find(memory, data, start, length, tag)
+    if row < 0:
+        row = new_row(memory, data, start, length, tag)
+    lru_last(memory, row, serial)
+
+
+@kernel(inline=True, borrows=True)
+def lru_place_at(
+    memory: Memory, data: Words, start: int, length: int, tag: int, hi: int, lo: int
+) -> None:
+    """Give the key at word `start` the rank (`hi`, `lo`), whether or not it has one."""
+    row = find(memory, data, start, length, tag)
+    if row < 0:
+        row = new_row(memory, data, start, length, tag)
+    lru_at(memory, row, hi, lo)
+
+
+@kernel(inline=True, borrows=True)
+def lru_join(
+    memory: Memory, data: Words, start: int, length: int, tag: int, hi: int, lo: int
+) -> None:
+    """Give the key at word `start` the rank (`hi`, `lo`), if it has a lower one."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0:
+        at = memory[RECORDS] + row * WIDTH
+        if memory[at + HI] < hi or (memory[at + HI] == hi and memory[at + LO] < lo):
+            lru_at(memory, row, hi, lo)
+
+
+@kernel(inline=True, borrows=True)
+def lru_forget(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Forget the key at word `start`."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0:
+        if where(memory, row) == PARKED_ROW:
+            memory[PARKED] -= 1
+        free_row(memory, row)
+
+
+@kernel(inline=True, borrows=True)
+def lru_ready(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Give the key at word `start` its place again, if it is parked."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0 and where(memory, row) == PARKED_ROW:
+        memory[PARKED] -= 1
+        heap_push(memory, row)
+
+
+@kernel(inline=True, borrows=True)
+def lru_run(memory: Memory, data: Words, words: int, length: int) -> None:
+    """Run a program of `words` words, whose keys follow it, all of `length` bytes or MIXED."""
+    at, start, key = 0, words, 0
+    while at < words:
+        kind, count, hi = data[at] & 255, data[at] >> 8, data[at + 1]
+        at += 2
+        for i in range(count):
+            size = length
+            if length == MIXED:
+                size = data[start]
+                start += 1
+                memory[TAGS + key] = key_tag(memory, data, start, size)
+            elif key == 0:
+                left = (len(data) - start) // ((length + 7) >> 3)
+                warm(memory, data, start, length, min(left, BLOCK))
+            tag = memory[TAGS + key]
+            if kind == TOUCH:
+                lru_touch(memory, data, start, size, tag, hi + i)
+            elif kind == LAST:
+                lru_place_last(memory, data, start, size, tag, hi + i)
+            elif kind == AT:
+                lru_place_at(memory, data, start, size, tag, hi, data[at])
+                at += 1
+            elif kind == JOIN:
+                lru_join(memory, data, start, size, tag, hi, data[at])
+                at += 1
+            elif kind == FORGET:
+                lru_forget(memory, data, start, size, tag)
+            elif kind == READY:
+                lru_ready(memory, data, start, size, tag)
+            start += (size + 7) >> 3
+            key = (key + 1) % BLOCK
+
+
+@kernel(borrows=True)
+def sort_by_key(memory: Memory, first: int, count: int) -> None:
+    """Sort the rows in the `count` words from `first` on by their keys (a shell sort)."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            row, at = memory[first + i], i
+            while at >= gap and key_less(memory, row, memory[first + at - gap]):
+                memory[first + at] = memory[first + at - gap]
+                at -= gap
+            memory[first + at] = row
+        gap //= 3
+
+
+@kernel(inline=True, borrows=True)
+def lru_take(memory: Memory, n: int) -> int:
+    """Move the `n` rows of lowest rank to `out`, or all if there are fewer; return how many.
+
+    They are neither evicted nor back before `lru_settle`.
+    """
+    taken, out, log, heap = memory[TAKEN], memory[OUT], memory[LOG], memory[HEAP]
+    first_taken, goal = taken, taken + n
+    while taken < goal:
+        while memory[HEAP_COUNT] > 0 and not is_heaped(
+            memory, memory[heap + 2], memory[heap], memory[heap + 1]
+        ):
+            heap_pop(memory)
+        first, end = memory[LOG_FIRST], memory[LOG_END]
+        while first < end and not is_logged(
+            memory, memory[log + 2 * first + 1], memory[log + 2 * first]
+        ):
+            first += 1
+        memory[LOG_FIRST] = first
+        heaped = memory[HEAP_COUNT] > 0
+        if first == end and not heaped:
+            break
+        # The number of a logged row is its alone, so the first part of the rank decides.
+        if first < end and not (heaped and memory[heap] < memory[log + 2 * first]):
+            row = memory[log + 2 * first + 1]
+            memory[LOG_FIRST] = first + 1
+            put(memory, row, TAKEN_ROW)
+            memory[out + taken] = row
+            taken += 1
+            continue
+        hi, lo, end = memory[heap], memory[heap + 1], taken
+        while memory[HEAP_COUNT] > 0 and memory[heap] == hi and memory[heap + 1] == lo:
+            row = heap_pop(memory)
+            if is_heaped(memory, row, hi, lo):
+                put(memory, row, TAKEN_ROW)
+                memory[out + end] = row
+                end += 1
+        sort_by_key(memory, out + taken, end - taken)  # lru/equal-rank-by-key-order
+        while end > goal:
+            end -= 1
+            heap_push(memory, memory[out + end])
+        taken = end
+    memory[TAKEN] = taken
+    return taken - first_taken
+
+
+@kernel(inline=True, borrows=True)
+def lru_settle(memory: Memory) -> None:
+    """Do with the rows in `out` what is said of each: evict, keep or park it."""
+    taken, out = memory[TAKEN], memory[OUT]
+    memory[TAKEN] = 0
+    for i in range(taken):
+        row = memory[out + i] & ROW
+        if memory[out + i] & KEEP:
+            heap_push(memory, row)  # lru/passed-over-keeps-place
+        elif memory[out + i] & PARK:
+            put(memory, row, PARKED_ROW)
+            memory[PARKED] += 1
+        else:
+            free_row(memory, row)
+
+
+@kernel(borrows=True)
+def lru_step(memory: Memory, data: Words, words: int, length: int, n: int) -> int:
+    """Evict what is in `out`, run a program, take `n` rows; return how many were taken."""
+    lru_settle(memory)
+    lru_run(memory, data, words, length)
+    return lru_take(memory, n)
+
+
+@kernel(borrows=True)
+def lru_more(memory: Memory, n: int) -> int:
+    """Take up to `n` rows more, behind those in `out`; return how many were taken."""
+    return lru_take(memory, n)
+
+
+@kernel(borrows=True)
+def lru_unpark(memory: Memory) -> None:
+    """Give all parked rows their places again."""
+    for row in range(memory[USED]):
+        if where(memory, row) == PARKED_ROW:
+            heap_push(memory, row)
+    memory[PARKED] = 0
+
+
+# --- ARC -----------------------------------------------------------------------------------------
+
+
+@kernel(inline=True, borrows=True)
+def raised(target: float, hit: int, other: int, capacity: int) -> float:
+    """Return the target after a hit in B1, of `hit` ghosts, while B2 has `other`."""
+    return min(target + max(1.0, other / hit), float(capacity))  # arc/b1-hit-raises-target
+
+
+@kernel(inline=True, borrows=True)
+def lowered(target: float, hit: int, other: int) -> float:
+    """Return the target after a hit in B2, of `hit` ghosts, while B1 has `other`."""
+    return max(target - max(1.0, other / hit), 0.0)  # arc/b2-hit-lowers-target
+
+
+@kernel(inline=True, borrows=True)
+def gives(size: int, target: float, more_t1: bool, more_t2: bool, falls_back: bool) -> int:
+    """Return the list that gives the next victim, T1 or T2, or 0 if none does.
+
+    Args:
+        size: the size of T1 without the victims chosen so far, busy chunks included.
+        target: what it should be.
+        more_t1: whether T1 has another chunk that may leave.
+        more_t2: the same of T2.
+        falls_back: whether T1 gives when it should not but T2 has nothing to give.
+    """
+    at_target = size >= int(target)  # arc/t1-gives-at-target
+    if more_t1 and (at_target or (falls_back and not more_t2)):
+        return T1
+    return T2 if more_t2 else 0  # arc/t2-gives-below-target
+
+
+@kernel(inline=True, borrows=True)
+def arc_move(memory: Memory, row: int, old: int, new: int) -> None:
+    """Move `row` from list `old` to the recent end of list `new`."""
+    unlink(memory, row, old)
+    append(memory, row, new)
+    put(memory, row, (where(memory, row) & ~PLACE) | new)
+
+
+@kernel(inline=True, borrows=True)
+def target_in(memory: Any) -> float:
+    """Return the target, the double that the word of the header holds."""
+    return memory[TARGET : TARGET + 1].view(np.float64)[0]  # type: ignore[no-any-return]
+
+
+@kernel(inline=True, borrows=True)
+def set_target(memory: Any, target: float) -> None:
+    """Set the target."""
+    memory[TARGET : TARGET + 1].view(np.float64)[0] = target
+
+
+@kernel(inline=True, borrows=True)
+def arc_adapt(memory: Memory, row: int) -> None:
+    """Move the target, for `row` is a ghost that was hit, and renew it."""
+    target = target_in(memory)
+    place, b1, b2 = where(memory, row) & PLACE, memory[COUNTS + B1], memory[COUNTS + B2]
+    if place == B1:
+        set_target(memory, raised(target, b1, b2, memory[CAPACITY]))
+    else:
+        set_target(memory, lowered(target, b2, b1))
+    arc_move(memory, row, place, place)  # arc/ghost-hit-renews
+
+
+@kernel(inline=True, borrows=True)
+def arc_insert(
+    memory: Memory, data: Words, start: int, length: int, tag: int, pending: int
+) -> None:
+    """Put the key at word `start` into T1, even if it is a ghost (`arc/insert-into-t1`)."""
+    row = find(memory, data, start, length, tag)
+    if row < 0:
+        row = new_row(memory, data, start, length, tag)
+        append(memory, row, T1)
+    else:
+        arc_move(memory, row, where(memory, row) & PLACE, T1)  # arc/insert-takes-ghost
+    put(memory, row, T1 | (PENDING | BUSY if pending else 0))
+
+
+@kernel(inline=True, borrows=True)
+def arc_touch(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Use the key at word `start`."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0:
+        flags = where(memory, row)
+        if flags & PLACE >= B1:
+            arc_adapt(memory, row)
+        elif flags & PENDING:
+            arc_move(memory, row, flags & PLACE, flags & PLACE)  # arc/pending-stays-in-t1
+        else:
+            arc_move(memory, row, flags & PLACE, T2)  # arc/second-use-promotes, arc/use-renews-t2
+
+
+@kernel(inline=True, borrows=True)
+def arc_miss(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Observe that the key at word `start` was missed (`arc/miss-adapts`)."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0 and where(memory, row) & PLACE >= B1:
+        arc_adapt(memory, row)
+
+
+@kernel(inline=True, borrows=True)
+def arc_finish(memory: Memory, data: Words, start: int, length: int, tag: int, reused: int) -> None:
+    """Take in that a request which stored or reused the key at word `start` has ended."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0 and where(memory, row) & PLACE < B1:
+        place = where(memory, row) & PLACE
+        # arc/reuse-promotes, arc/store-is-not-reuse
+        arc_move(memory, row, place, T2 if reused else place)
+
+
+@kernel(inline=True, borrows=True)
+def arc_forget(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Forget the chunk of the key at word `start` (`arc/remove-leaves-no-ghost`)."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0 and where(memory, row) & PLACE < B1:
+        unlink(memory, row, where(memory, row) & PLACE)
+        free_row(memory, row)
+
+
+@kernel(inline=True, borrows=True)
+def arc_ready(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """Learn that the chunk of the key at word `start` is idle."""
+    row = find(memory, data, start, length, tag)
+    if row >= 0:
+        put(memory, row, where(memory, row) & ~(PENDING | BUSY))
+
+
+@kernel(inline=True, borrows=True)
+def arc_run(memory: Memory, data: Words, words: int, length: int) -> None:
+    """Run a program of `words` words, whose keys follow it, all of `length` bytes or MIXED."""
+    at, start, key = 0, words, 0
+    while at < words:
+        kind, count, hi = data[at] & 255, data[at] >> 8, data[at + 1]
+        at += 2
+        for _ in range(count):
+            size = length
+            if length == MIXED:
+                size = data[start]
+                start += 1
+                memory[TAGS + key] = key_tag(memory, data, start, size)
+            elif key == 0:
+                left = (len(data) - start) // ((length + 7) >> 3)
+                warm(memory, data, start, length, min(left, BLOCK))
+            tag = memory[TAGS + key]
+            if kind == TOUCH:
+                arc_touch(memory, data, start, size, tag)
+            elif kind == INSERT:
+                arc_insert(memory, data, start, size, tag, hi)
+            elif kind == MISS:
+                arc_miss(memory, data, start, size, tag)
+            elif kind == FINISH:
+                arc_finish(memory, data, start, size, tag, data[at])
+                at += 1
+            elif kind == FORGET:
+                arc_forget(memory, data, start, size, tag)
+            elif kind == READY:
+                arc_ready(memory, data, start, size, tag)
+            start += (size + 7) >> 3
+            key = (key + 1) % BLOCK
+
+
+@kernel(inline=True, borrows=True)
+def arc_next(memory: Memory, row: int) -> int:
+    """Return the first row after `row` that is not passed over, or the end of the list."""
+    row = after(memory, row)
+    while row < memory[ROWS] and where(memory, row) & PASSED_OVER:
+        row = after(memory, row)
+    return row
+
+
+@kernel(borrows=True)
+def arc_select(memory: Memory, n: int, falls_back: bool) -> int:
+    """Choose `n` victims and note them in `out`; return how many were found.
+
+    Nothing moves before `arc_settle`. If fewer than `n` were found, none is noted.
+    """
+    rows, out = memory[ROWS], memory[OUT]
+    target = target_in(memory)
+    size = memory[COUNTS + T1]
+    from_t1, from_t2 = arc_next(memory, rows + T1), arc_next(memory, rows + T2)
+    for i in range(n):
+        # arc/each-victim-anew, arc/size-counts-busy-chunks
+        which = gives(size, target, from_t1 < rows, from_t2 < rows, falls_back)
+        if which == T1:
+            memory[out + i] = from_t1  # arc/oldest-of-its-list-first
+            from_t1 = arc_next(memory, from_t1)
+            size -= 1
+        elif which == T2:
+            memory[out + i] = from_t2
+            from_t2 = arc_next(memory, from_t2)
+        else:
+            return i  # evict/none-changes-nothing
+    memory[TAKEN] = n
+    return n
+
+
+@kernel(borrows=True)
+def arc_settle(memory: Memory) -> None:
+    """Turn the rows in `out` into ghosts, and trim the ghost lists."""
+    taken, out = memory[TAKEN], memory[OUT]
+    if taken == 0:
+        return
+    memory[TAKEN] = 0
+    for i in range(taken):
+        row = memory[out + i]
+        place = where(memory, row) & PLACE
+        arc_move(memory, row, place, place + B1 - T1)  # arc/victim-becomes-ghost
+        put(memory, row, place + B1 - T1)
+    for ghosts in (B1, B2):
+        while memory[COUNTS + ghosts] > memory[CAPACITY]:  # arc/ghosts-trimmed-to-capacity
+            row = after(memory, memory[ROWS] + ghosts)
+            unlink(memory, row, ghosts)
+            free_row(memory, row)
+
+
+@kernel(borrows=True)
+def arc_step(memory: Memory, data: Words, words: int, length: int, n: int, falls_back: bool) -> int:
+    """Evict what is in `out`, run a program, choose `n` victims; return how many were found."""
+    arc_settle(memory)
+    arc_run(memory, data, words, length)
+    return arc_select(memory, n, falls_back)
+
+
+@kernel(borrows=True)
+def arc_peek(memory: Memory, n: int) -> int:
+    """Note in `out` the next `n` rows of T1 and of T2 that are not passed over; return how many."""
+    out, found = memory[OUT], 0
+    for which in (T1, T2):
+        row = arc_next(memory, memory[ROWS] + which)
+        for _ in range(n):
+            if row >= memory[ROWS]:
+                break
+            memory[out + found] = row
+            found += 1
+            row = arc_next(memory, row)
+    return found
+
+
+@kernel(borrows=True)
+def arc_flag(memory: Memory, count: int) -> None:
+    """Note of the first `count` rows in `out` whether they are to be passed over."""
+    for i in range(count):
+        noted = memory[memory[OUT] + i]
+        row = noted & ROW
+        if noted & PARK:
+            put(memory, row, where(memory, row) | BUSY)
+        elif noted & KEEP:
+            put(memory, row, where(memory, row) | KEPT)
+
+
+@kernel(borrows=True)
+def arc_doubt(memory: Memory) -> None:
+    """Forget which rows were found busy."""
+    for which in (T1, T2):
+        row = after(memory, memory[ROWS] + which)
+        while row < memory[ROWS]:
+            put(memory, row, where(memory, row) & ~BUSY)
+            row = after(memory, row)
+
+
+@kernel(borrows=True)
+def arc_unkeep(memory: Memory, count: int) -> None:
+    """No longer pass over the first `count` rows in `out` for being protected."""
+    for i in range(count):
+        row = memory[memory[OUT] + i] & ROW
+        put(memory, row, where(memory, row) & ~KEPT)
+
+
+# --- The reuse filter ----------------------------------------------------------------------------
+#
+# One list of keys, each with the number of times it was seen; at most CAPACITY of them.
+
+TRACKED = 1  # the list
+
+
+@kernel(inline=True, borrows=True)
+def filter_see(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
+    """See the key at word `start` once more."""
+    row = find(memory, data, start, length, tag)
+    if row < 0:
+        if memory[LIVE] >= memory[CAPACITY]:  # reuse-filter/tracker-drops-least-recent
+            oldest = after(memory, memory[ROWS] + TRACKED)
+            unlink(memory, oldest, TRACKED)
+            free_row(memory, oldest)
+        row = new_row(memory, data, start, length, tag)
+        put(memory, row, TRACKED)
+        memory[memory[RECORDS] + row * WIDTH + COUNT] = 0
+    else:
+        unlink(memory, row, TRACKED)
+    append(memory, row, TRACKED)  # reuse-filter/repeat-renews
+    memory[memory[RECORDS] + row * WIDTH + COUNT] += 1
+
+
+@kernel(inline=True, borrows=True)
+def filter_ask(
+    memory: Memory, data: Words, start: int, length: int, tag: int, threshold: int
+) -> bool:
+    """Say whether the key at word `start` was seen `threshold` times or more."""
+    row = find(memory, data, start, length, tag)
+    return row >= 0 and memory[memory[RECORDS] + row * WIDTH + COUNT] >= threshold
+
+
+@kernel(borrows=True)
+def filter_step(memory: Memory, data: Words, words: int, length: int, threshold: int) -> int:
+    """Run a program; note in `out`, for each key asked for, whether it was seen often enough.
+
+    Returns:
+        How many keys were asked for.
+    """
+    at, start, key, asked = 0, words, 0, 0
+    while at < words:
+        kind, count = data[at] & 255, data[at] >> 8
+        at += 2
+        for _ in range(count):
+            size = length
+            if length == MIXED:
+                size = data[start]
+                start += 1
+                memory[TAGS + key] = key_tag(memory, data, start, size)
+            elif key == 0:
+                left = (len(data) - start) // ((length + 7) >> 3)
+                warm(memory, data, start, length, min(left, BLOCK))
+            tag = memory[TAGS + key]
+            if kind == SEE:
+                filter_see(memory, data, start, size, tag)
+            else:
+                enough = filter_ask(memory, data, start, size, tag, threshold)
+                memory[memory[OUT] + asked] = 1 if enough else 0
+                asked += 1
+            start += (size + 7) >> 3
+            key = (key + 1) % BLOCK
+    return asked

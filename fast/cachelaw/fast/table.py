@@ -1,0 +1,362 @@
+"""What the fast classes share: the memory of the kernels, and the queue in front of it.
+
+All that is known of keys and their order lies in one tensor, the memory, which only kernels write
+(`kernels.py` says what is where). What a call means for the order shows at the next eviction and
+not before, so calls are noted in a queue, and carried out together when LIMIT keys are waiting or
+an eviction needs to know. A call for one key then costs no call of a kernel.
+
+A policy besides holds the chunks in a dict, so that `get` costs what a dict costs.
+"""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from cachelaw.fast import kernels
+from cachelaw.reference import CachePolicy, OffloadKey
+from cachelaw.reference.policy import Victims, check_capacity
+
+LIMIT = 256
+"""So many keys wait in the queue at most."""
+
+PRESIZED = 1 << 20
+"""Up to this capacity the memory is as large as it will ever need to be from the beginning."""
+
+_BYTES = {bytes}
+_KEY_WORDS = kernels.INLINE // 8
+
+
+def key_from(key: object) -> OffloadKey:
+    """Return `key` as plain bytes.
+
+    Raises:
+        TypeError: it is not a bytes object.
+    """
+    if not isinstance(key, bytes):
+        raise TypeError(f"a key must be bytes, got {type(key).__name__}: {key!r:.60}")
+    return OffloadKey(bytes(key))
+
+
+def keys_from(keys: Iterable[OffloadKey]) -> list[OffloadKey]:
+    """Return `keys` as a list of plain bytes.
+
+    Raises:
+        TypeError: one of them is not a bytes object.
+    """
+    found = list(keys)
+    if set(map(type, found)) <= _BYTES:
+        return found
+    return [key_from(key) for key in found]
+
+
+class Table(ABC):
+    """Keys in one tensor, with a queue in front of it.
+
+    Args:
+        capacity: how many keys count against the limits of the kernels.
+        rows: how many keys there is room for at first.
+        ranked: whether the order is one of ranks, see `new_memory`.
+    """
+
+    def __init__(self, capacity: int, rows: int, *, ranked: bool) -> None:
+        warm_up()
+        self._keys: list[OffloadKey] = []
+        self._program: list[int] = []
+        self._length: int | None = None
+        self._capacity, self._ranked = capacity, ranked
+        self._take_memory(rows, 0)
+
+    def memory_bytes(self) -> int:
+        """Return the size of the tensor, in bytes."""
+        return self._memory.numel() * self._memory.element_size()
+
+    @abstractmethod
+    def _step(self, n: int) -> int:
+        """Evict what was chosen last, carry out the queue, choose `n` more.
+
+        Returns:
+            How many were chosen.
+        """
+
+    @abstractmethod
+    def _rows_needed(self) -> int:
+        """Return how many keys may be in the memory once the queue is carried out."""
+
+    def _forget_all(self) -> None:
+        """Become as new."""
+        self._keys.clear()
+        self._program.clear()
+        self._length = None
+        kernels.empty(self._view)
+
+    # --- The queue ---
+
+    def _note(self, key: OffloadKey, *words: int) -> None:
+        """Note an instruction for one key."""
+        self._keys.append(key)
+        self._program += words
+        if len(self._keys) >= LIMIT:
+            self._step(0)
+
+    def _note_all(self, kind: int, rank: int, keys: list[OffloadKey]) -> None:
+        """Note an instruction for many keys; no words of their own."""
+        self._keys += keys
+        self._program += (kind + kernels.ONE * len(keys), rank)
+        if len(self._keys) >= LIMIT:
+            self._step(0)
+
+    def _packed(self) -> tuple[Any, int, int]:
+        """Empty the queue.
+
+        Returns:
+            The program with its keys, the length of the program in words, and the length of each
+            key in bytes or MIXED.
+        """
+        keys, program = self._keys, self._program
+        if not keys:
+            return kernels.NOTHING, 0, 1
+        words = len(program)
+        lengths = {len(keys[0])} if len(keys) == 1 else set(map(len, keys))
+        length = lengths.pop()
+        if lengths:
+            length = 0
+        self._make_room(keys, length)
+        code = array("q", program).tobytes()
+        if length:
+            filling = bytes(-length % 8)
+            data = code + filling.join(keys) + filling
+        else:
+            length = kernels.MIXED
+            data = code + b"".join(map(_sized, keys))
+        keys.clear()
+        program.clear()
+        return np.frombuffer(data, dtype=np.int64), words, length
+
+    # --- The memory ---
+
+    def _take_memory(self, rows: int, tails: int) -> None:
+        """Take a memory of a size, an empty one."""
+        self._memory = new_memory(rows, tails, self._capacity, ranked=self._ranked)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Take hold of the memory: views of it that are made once, not in every call."""
+        view: Any = self._memory.numpy()  # numpy's types say less than its arrays can do
+        self._view = view
+        self._header = memoryview(view)
+        self._raw = self._header.cast("B")
+        first = int(self._view[kernels.RECORDS])
+        self._rows = int(self._view[kernels.ROWS])
+        self._records = self._view[first : first + self._rows * kernels.WIDTH].reshape(
+            self._rows, kernels.WIDTH
+        )
+        self._first_byte, self._row_bytes = 8 * first, 8 * kernels.WIDTH
+        self._out = int(self._view[kernels.OUT])
+
+    def _make_room(self, keys: list[OffloadKey], length: int) -> None:
+        """See to it that the queue finds room: rows, and words for long keys.
+
+        Args:
+            keys: the keys of the queue.
+            length: of each of them, or 0.
+        """
+        rows = self._rows_needed()
+        if length == self._length and rows <= self._rows:
+            return
+        tails = 0
+        if length != self._length:
+            fits = 0 < length <= kernels.INLINE
+            self._length = length if self._length is None and fits else -1
+            tails = sum(-(-len(key) // 8) for key in keys if len(key) > kernels.INLINE)
+        header = self._header
+        if rows > self._rows or header[kernels.TAILS_USED] + tails > header[kernels.TAILS_SIZE]:
+            self._grow(rows, tails)
+
+    def _grow(self, rows: int, tails: int) -> None:
+        """Move into a memory with room for `rows` rows and for `tails` words more."""
+        old = self._view
+        if rows > self._rows:
+            rows = max(rows, 2 * self._rows)
+        self._take_memory(max(rows, self._rows), 2 * (kernels.live_tails(old) + tails))
+        kernels.move(old, self._view)
+
+    # --- Keys out of the memory ---
+
+    def _keys_out(self, first: int, count: int) -> list[OffloadKey]:
+        """Return the keys of `count` rows in `out`, from number `first` on."""
+        at = self._out + first
+        length = self._length
+        if length is None or length < 0:
+            return [self._key_of(row) for row in self._view[at : at + count].tolist()]
+        rows = self._records[self._view[at : at + count]].tobytes()
+        return [key for (key,) in _unpacked(length).iter_unpack(rows)]
+
+    def _first_key_out(self) -> OffloadKey:
+        """Return the key of the first row in `out`."""
+        row, length = self._header[self._out], self._length
+        if length is None or length < 0:
+            return self._key_of(row)
+        start = self._row_bytes * row + self._first_byte
+        return self._raw[start : start + length].tobytes()  # type: ignore[return-value]
+
+    def _key_of(self, row: int) -> OffloadKey:
+        """Return the key in `row`, whatever its length."""
+        record = self._records[row]
+        length = int(record[kernels.META]) >> 8
+        if length <= kernels.INLINE:
+            return OffloadKey(record[:_KEY_WORDS].tobytes()[:length])
+        tail = int(self._view[kernels.TAILS]) + int(record[kernels.HEAD_WORDS])
+        words = -(-length // 8) - kernels.HEAD_WORDS
+        head = record[: kernels.HEAD_WORDS].tobytes()
+        return OffloadKey((head + self._view[tail : tail + words].tobytes())[:length])
+
+    # --- Copies ---
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; the views of the memory are made anew."""
+        views = ("_view", "_header", "_raw", "_records", "get")
+        return {name: value for name, value in vars(self).items() if name not in views}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what `__getstate__` returned."""
+        vars(self).update(state)
+        self._bind()
+
+
+class Policy(Table, CachePolicy):
+    """A policy whose order lies in one tensor.
+
+    Args:
+        cache_capacity: the number of chunks that fit.
+
+    Attributes:
+        cache_capacity: as given.
+
+    Raises:
+        ValueError: `cache_capacity` is not an int of 1 or more.
+    """
+
+    ghosts_per_chunk = 0
+    """How many keys without a chunk are remembered for each chunk that fits."""
+
+    ranked = True
+    """Whether the order is one of ranks, or one of linked lists."""
+
+    def __init__(self, cache_capacity: int) -> None:
+        CachePolicy.__init__(self, check_capacity(cache_capacity))
+        self._chunks: dict[OffloadKey, Any] = {}
+        self._spare_rows = self.ghosts_per_chunk * cache_capacity + LIMIT
+        rows = min(cache_capacity, PRESIZED) + self._spare_rows
+        Table.__init__(self, cache_capacity, rows, ranked=self.ranked)
+
+    def get(self, key: OffloadKey) -> Any:
+        """Return the chunk resident under `key`, or None; also for what cannot be a key."""
+        # Instances have the method of their dict in its place, see _bind.
+        return self._chunks.get(key)
+
+    def clear(self) -> None:
+        """Become as new."""
+        self._chunks.clear()
+        self._forget_all()
+
+    @abstractmethod
+    def evict(self, n: int, protected: set[OffloadKey]) -> Victims | None:
+        """Evict exactly `n` idle chunks, none of them in `protected`, or change nothing."""
+
+    def _rows_needed(self) -> int:
+        # Each resident has a row, and so has each ghost; a key that is removed has one until its
+        # removal, which is in the queue, is carried out.
+        return len(self._chunks) + self._spare_rows
+
+    def _bind(self) -> None:
+        super()._bind()
+        vars(self)["get"] = self._chunks.get
+
+
+def _sized(key: OffloadKey) -> bytes:
+    """Return the length of a key and the key, in whole words."""
+    return array("q", (len(key),)).tobytes() + key + bytes(-len(key) % 8)
+
+
+@cache
+def _unpacked(length: int) -> struct.Struct:
+    """Return how a key of `length` bytes lies in a row."""
+    return struct.Struct(f"{length}s{8 * kernels.WIDTH - length}x")
+
+
+def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.Tensor:
+    """Return a memory that is empty.
+
+    Args:
+        rows: how many keys there is room for.
+        tails: how many words there are for the rest of long keys.
+        capacity: the number of chunks that fit.
+        ranked: whether the order is one of ranks, in a log and a heap, as LRU has it, or one of
+            linked lists, as ARC has it.
+    """
+    index = 1 << (2 * rows - 1).bit_length()
+    log = 3 * rows if ranked else 0
+    heap = 2 * rows if ranked else 0
+    sizes = {
+        kernels.RECORDS: rows * kernels.WIDTH,
+        kernels.INDEX: index,
+        kernels.LOG: 2 * log,
+        kernels.HEAP: 3 * heap,
+        kernels.LINKS: 0 if ranked else 2 * (rows + kernels.LISTS),
+        kernels.OUT: rows,
+        kernels.TAILS: tails,
+    }
+    words = kernels.HEADER + sum(sizes.values())
+    # numpy asks the system for large pages where torch does not. Rows begin with a cache line.
+    spare: Any = np.zeros(words + 7, dtype=np.int64)
+    first = -(spare.ctypes.data // 8) % 8
+    memory = spare[first : first + words]
+    at = kernels.HEADER
+    for section, size in sizes.items():
+        memory[section] = at
+        at += size
+    memory[kernels.ROWS] = rows
+    memory[kernels.MASK] = index - 1
+    memory[kernels.SEED] = secrets.randbits(63)
+    memory[kernels.LOG_SIZE] = log
+    memory[kernels.HEAP_SIZE] = heap
+    memory[kernels.TAILS_SIZE] = tails
+    memory[kernels.CAPACITY] = capacity
+    memory[kernels.HAS_LINKS] = not ranked
+    kernels.empty(memory)
+    return torch.from_numpy(memory)
+
+
+@cache
+def warm_up() -> None:
+    """Compile all kernels, or load them, so that no call has to; done once in a process."""
+    small: Any = new_memory(2, 0, 1, ranked=True).numpy()
+    larger: Any = new_memory(4, 0, 1, ranked=True).numpy()
+    store: Any = np.frombuffer(array("q", (kernels.LAST + kernels.ONE, 1, 2)), dtype=np.int64)
+    kernels.lru_step(small, store, 2, 8, 1)
+    kernels.lru_more(small, 1)
+    kernels.lru_settle(small)
+    kernels.lru_unpark(small)
+    kernels.live_tails(small)
+    kernels.move(small, larger)
+    small = new_memory(2, 0, 1, ranked=False).numpy()
+    store = np.frombuffer(array("q", (kernels.INSERT + kernels.ONE, 0, 2)), dtype=np.int64)
+    kernels.arc_step(small, store, 2, 8, 1, True)
+    kernels.arc_select(small, 0, True)
+    kernels.arc_settle(small)
+    kernels.arc_peek(small, 1)
+    kernels.arc_flag(small, 0)
+    kernels.arc_unkeep(small, 0)
+    kernels.arc_doubt(small)
+    store = np.frombuffer(array("q", (kernels.SEE + kernels.ONE, 0, 2)), dtype=np.int64)
+    small = new_memory(2, 0, 1, ranked=False).numpy()
+    kernels.filter_step(small, store, 2, 8, 2)
