@@ -246,9 +246,7 @@ def beside_releases(kept: dict[str, Any]) -> Cells:
 
 def wrong_classes() -> Iterator[Any]:
     """Yield the wrong policies and filters of the zoo, and of zoos that lie beside tests."""
-    modules = [
-        importlib.import_module(f"{zoo.__name__}.{name}") for name in (*zoo.POLICIES, *zoo.FILTERS)
-    ]
+    modules = [importlib.import_module(f"{zoo.__name__}.{name}") for name in zoo.ALL]
     for path in sorted((ROOT / "tests" / "conformance").glob("*_zoo.py")):
         modules.append(importlib.import_module(f"tests.conformance.{path.stem}"))
     for module in modules:

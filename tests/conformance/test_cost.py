@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance import cost_zoo
 from tests.conformance.test_right_policies import RIGHT
 
 from cachelaw.conformance import cost
 from cachelaw.conformance.cost import CLAUSE, Cost, Meter, cost_of, counting_keys, growth
 from cachelaw.conformance.finding import Tally
+from cachelaw.conformance.mutants.zoo import cost as cost_zoo
 from cachelaw.conformance.releases import UnreachableError, fetch
 from cachelaw.conformance.subject import Subject, resolve
 from cachelaw.conformance.trace import Trace
@@ -220,6 +220,7 @@ import json, sys
 from collections import Counter
 from cachelaw.conformance import cost, memory
 from cachelaw.conformance.finding import Tally
+from cachelaw.conformance.mutants.zoo import cost as cost_zoo
 from cachelaw.conformance.subject import resolve
 
 judge = {"cost": cost.judge, "memory": memory.judge}[sys.argv[1]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.conformance import memory_zoo
+from tests.conformance import numpy_zoo
 from tests.conformance.test_cost import VERSIONS, said_of_release
 from tests.conformance.test_right_policies import RIGHT
 
@@ -18,6 +18,8 @@ from cachelaw.conformance import memory
 from cachelaw.conformance.finding import Tally
 from cachelaw.conformance.instance import Codec
 from cachelaw.conformance.memory import ALLOWANCE, CLAUSE, PROGRAMS, ROUNDS, Watched, retained
+from cachelaw.conformance.mutants.zoo import memory as memory_zoo
+from cachelaw.conformance.mutants.zoo import subject_name
 from cachelaw.conformance.subject import Subject, resolve
 from cachelaw.conformance.trace import Trace
 from cachelaw.conformance.unjudged import Measured, Unjudged
@@ -30,8 +32,9 @@ SOURCE = Path(__file__).with_name("right.py")
 
 CLASSES = {
     name: made
-    for name, made in vars(memory_zoo).items()
-    if inspect.isclass(made) and made.__module__ == memory_zoo.__name__
+    for module in (memory_zoo, numpy_zoo)
+    for name, made in vars(module).items()
+    if inspect.isclass(made) and made.__module__ == module.__name__
 }
 WRONG = [name for name, made in CLASSES.items() if "breaks" in vars(made)]
 PASSING = [
@@ -75,7 +78,7 @@ def test_every_wrong_policy_has_its_program() -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_keeps_growing_is_rejected(name: str) -> None:
-    measured = judged(resolve(f"{ZOO}:{name}"))
+    measured = judged(resolve(subject_name(CLASSES[name])))
     (finding,) = measured.findings
     assert (finding.clause, finding.how) == (CLAUSE, "memory")
     assert measured.excuse is measured.unclear is None
@@ -86,7 +89,7 @@ def test_what_keeps_growing_is_rejected(name: str) -> None:
 @pytest.mark.parametrize("name", PASSING)
 def test_what_has_a_bound_passes(name: str) -> None:
     tally = Tally(Counter())
-    assert judged(resolve(f"{ZOO}:{name}"), tally) == Measured()
+    assert judged(resolve(subject_name(CLASSES[name])), tally) == Measured()
     assert tally.met[CLAUSE] == len(PROGRAMS)
 
 

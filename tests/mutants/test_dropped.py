@@ -112,8 +112,9 @@ TOGETHER = {
 """Clauses that no policy of the zoo breaks alone, with one that breaks the fewest besides.
 
 By `get` the suite looks whether other clauses hold, so that a policy which it changes breaks one of
-those too. As for the others, all that ever shows of ARC is who leaves. So the probes of its other clauses are built on these: on
-chunks in T2, on ghosts, on a target that was moved. Whoever breaks one of them fails some of those.
+those too. As for the others, all that ever shows of ARC is who leaves. So the probes of its other
+clauses are built on these: on chunks in T2, on ghosts, on a target that was moved. Whoever breaks
+one of them fails some of those.
 """
 
 ALL = [*ALONE, *TOGETHER]

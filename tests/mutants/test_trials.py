@@ -177,7 +177,7 @@ def test_what_makes_no_difference_is_equivalent(name: str, how: str) -> None:
         "lru/ranked_touch/10/dropped/lru-v0_33",
         # Two resets are needed to see it, and ranks that are renumbered must not hide it.
         "lru/ranked_clear/3/operand-dropped/lru-v0_33",
-        "arc/_adapt/14/constant/arc-v0_31",
+        "arc/finish/21/dropped/arc-v0_31",
         "v033/LRU-remove/4/dropped/lru-v0_33",
         "order/by_position/17/order/arc-v0_31",
         "reuse_filter/_ReuseFilter-_qualifies/2/gte-to-gt/filter-v0_20",

@@ -72,7 +72,7 @@ def test_nothing_is_compiled_after_the_construction() -> None:
     made: list[Any] = [LRU(8), ARC(8)]
     functions = [value for value in vars(kernels).values() if hasattr(value, "signatures")]
     before = [compiled.signatures(function) for function in functions]
-    assert sum(before) > 20
+    assert sum(before) >= 15  # what policies call; what these call is part of them
     rng = random.Random(1)
     for policy in made:
         context = ReqContext("r")

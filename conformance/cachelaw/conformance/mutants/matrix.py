@@ -92,7 +92,7 @@ def read(path: Path) -> list[Row]:
 
 def zoo_candidates() -> list[Candidate]:
     """Return the wrong policies and filters of the zoo."""
-    wrong = zoo.mutants((*zoo.POLICIES, *zoo.FILTERS))
+    wrong = zoo.mutants(zoo.ALL)
     return [Candidate(name, zoo.subject_name(made)) for name, made in wrong.items()]
 
 
@@ -125,7 +125,7 @@ def row_of(trial: Trial) -> Row:
         change = f"{mutant.mutation.before} -> {mutant.mutation.after or 'nothing'}"
         kind = "generated"
     else:
-        made = zoo.mutants((*zoo.POLICIES, *zoo.FILTERS)).get(trial.name)
+        made = zoo.mutants(zoo.ALL).get(trial.name)
         change, kind = str(getattr(made, "__doc__", "")), "zoo"
     change = " ".join(change.split())
     if trial.killed:

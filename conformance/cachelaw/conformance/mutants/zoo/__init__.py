@@ -33,8 +33,14 @@ POLICIES = (
 )
 """The modules that hold policies, from the basic to the specific."""
 
+MEASURED = ("cost", "memory")
+"""The modules that hold policies of which only what they spend is wrong."""
+
 FILTERS = ("filters",)
 """The modules that hold reuse filters."""
+
+ALL = (*POLICIES, *MEASURED, *FILTERS)
+"""All modules."""
 
 
 def classes(modules: tuple[str, ...] = POLICIES) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Policies that break `cost/linear`, each in one way, and right ones that come near it.
-
-In the form of `cachelaw.conformance.mutants.zoo`: `breaks` names the clause.
-"""
+"""Policies that break `cost/linear`, each in one way, and right ones that come near it."""
 
 from __future__ import annotations
 

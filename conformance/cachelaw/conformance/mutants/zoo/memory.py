@@ -1,18 +1,12 @@
-"""Policies that break `memory/bounded-by-residents`, each in one way, and right ones that do not.
-
-In the form of `cachelaw.conformance.mutants.zoo`: `breaks` names the clause.
-"""
+"""Policies that break `memory/bounded-by-residents`, and right ones that come near it."""
 
 from __future__ import annotations
 
 import functools
 import heapq
 import itertools
-import random
 import weakref
 from typing import Any
-
-import numpy as np
 
 from cachelaw.conformance.mutants.zoo.right import Fifo, Recent
 from cachelaw.conformance.mutants.zoo.words import Key
@@ -224,20 +218,6 @@ class GlobalLog(Fifo):
         _OFFERED.append(key)
 
 
-class GrowingArray(Recent):
-    """An array grows by a number for each touch."""
-
-    breaks = "memory/bounded-by-residents"
-
-    def __init__(self, cache_capacity: int) -> None:
-        super().__init__(cache_capacity)
-        self.times = np.zeros(1)
-
-    def renew(self, key: Key) -> None:
-        super().renew(key)
-        self.times = np.append(self.times, 1.0)[:]  # a view, whose base holds the numbers
-
-
 class ClosureLog(Fifo):
     """The log is in the closure of a function that the policy made for itself."""
 
@@ -296,19 +276,6 @@ class BoundedGhosts(Fifo):
         while len(self.ghosts) > self.capacity:
             del self.ghosts[next(iter(self.ghosts))]
         return pairs
-
-
-class AllInAdvance(Recent):
-    """Right: takes what it needs at once, and draws numbers from a generator."""
-
-    def __init__(self, cache_capacity: int) -> None:
-        super().__init__(cache_capacity)
-        self.times = np.zeros(100_000)
-        self.rng = random.Random(1)
-
-    def renew(self, key: Key) -> None:
-        super().renew(key)
-        self.times[0] += self.rng.random()
 
 
 class HoldsRequestsWeakly(Fifo):
