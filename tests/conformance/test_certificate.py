@@ -216,7 +216,8 @@ def test_what_differs_is_said_line_by_line(what: str, folder: Path) -> None:
     made["digest"] = digest(made)
     status, lines = verify(made, None, None, run)
     assert status == 1
-    assert len(lines) == 1 and lines[0].startswith(says)
+    assert lines[0] == "does not reproduce:"
+    assert len(lines) == 2 and lines[1].startswith(says)
 
 
 def test_another_subject_is_noticed(folder: Path) -> None:

@@ -73,9 +73,8 @@ def test_mutants_are_found_out_by_a_shortest_trace(name: str) -> None:
     assert again[0].trace == found[0].trace
 
 
-@pytest.mark.interop
 def test_the_refusal_of_older_releases_takes_six_events() -> None:
-    (finding,) = searched("vllm==0.29.0:arc").findings
+    (finding,) = searched("cachelaw.reference.v027:ARC").findings
     assert finding.clause == "evict/none-only-when-short"
     assert described(finding) == [
         "u1 offers 0 1",

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from junitparser import Failure, JUnitXml
+from rich.console import Console
+from tests.conformance.reports.made import wrong
 
 from cachelaw.conformance.expect import apply, read
+from cachelaw.conformance.reports import shown, text
+from cachelaw.conformance.reports.html import as_html
+from cachelaw.conformance.reports.junit import as_junit
+from cachelaw.conformance.reports.sarif import as_sarif
 from cachelaw.conformance.subject import Unusable
+
+SCHEMA = files("cachelaw.specs") / "schemas" / "report-1.json"
 
 
 def data(**verdicts: str) -> dict[str, Any]:
@@ -36,6 +49,7 @@ def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("evict/exact", "line 1: there is no clause 'evict/exact'; did you mean evict/exact-count"),
+        ("evict/distnct", "there is no clause 'evict/distnct'; did you mean evict/distinct"),
         ("\nnonsense", "line 2: there is no clause 'nonsense'; cachelaw clauses lists them"),
         (f"{A}\n{A}", f"line 2: {A} stands there twice"),
         (f"{A} {B}", "there is no clause"),
@@ -77,26 +91,54 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 )
 def test_the_status(verdicts: dict[str, str], expected: dict[str, str], status: int) -> None:
     applied = apply(data(**verdicts), expected)
-    assert applied.status == applied.data["status"] == status
+    assert applied["status"] == status
 
 
 def test_what_is_said() -> None:
     verdicts = {"a": "violated", "b": "holds", "c": "not applicable", "d": "undetermined"}
     other = "touch/any-iterable"
     applied = apply(data(**verdicts), {A: "bug 17", B: "", C: "", D: "", other: ""})
-    assert applied.lines == (
+    assert [(entry["clause"], entry["stale"]) for entry in applied["expectations"]] == [
+        (B, True),
+        (C, True),
+        (D, False),
+        (other, True),
+    ]
+    assert shown.expectations(applied) == [
         "1 violation expected",
         f"stale: {B} holds; take it out of the file",
         f"stale: {C} is not applicable; take it out of the file",
         f"expected to fail, but undetermined: {D}",
         f"stale: {other} is not judged in this run; take it out of the file",
-    )
-    marks = {law["clause"]: law.get("expected_failure") for law in applied.data["laws"]}
+    ]
+    marks = {law["clause"]: law.get("expected_failure") for law in applied["laws"]}
     assert marks == {A: "bug 17", B: None, C: None, D: None}
+
+
+def test_every_report_says_what_is_stale() -> None:
+    stale, other = "evict/distinct", "evict/exact-count"
+    report = apply(wrong(), {stale: "", other: "bug 17", "touch/any-iterable": ""})
+    says = f"stale: {stale} holds; take it out of the file"
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    (suite,) = JUnitXml.fromstring(as_junit(report))
+    failed = [case for case in suite if any(isinstance(one, Failure) for one in case.result)]
+    assert suite.failures == len(failed) == 2
+    assert suite.tests == len(list(suite)) == len(report["laws"]) + 2
+    assert (failed[0].classname, failed[0].name) == ("expectations", stale)
+    assert failed[0].result[0].message == says
+    run = as_sarif(report)["runs"][0]
+    found = [result for result in run["results"] if "suppressions" not in result]
+    assert found[0]["message"]["text"].endswith(f": {says}")
+    rules = run["tool"]["driver"]["rules"]
+    assert {rules[result["ruleIndex"]]["id"] for result in found} == {"expectations/stale"}
+    file = io.StringIO()
+    text.show(report, Console(file=file, width=200))
+    for written in (file.getvalue(), as_html(report)):
+        assert says in written and "1 violation expected" in written
 
 
 def test_the_report_itself_stays_as_it_was() -> None:
     before = data(a="violated")
     applied = apply(before, {A: ""})
     assert before == data(a="violated")
-    assert applied.data["verdict"] == "violated"
+    assert applied["verdict"] == "violated"

@@ -236,7 +236,7 @@ def test_a_manager_class_is_taken_for_a_filter() -> None:
     ("name", "edition", "message"),
     [
         ("RightV019", "v0.20", "does not fit v0.20: hosts of v0.20 call lookup with 2 arguments"),
-        ("RightV020", "v0.19", "does not fit v0.19: hosts of v0.19 call lookup with 1 arguments"),
+        ("RightV020", "v0.19", "does not fit v0.19: hosts of v0.19 call lookup with 1 argument,"),
         ("RightV019", "v0.31", "there is no filter in v0.31"),
         ("NoTouch", None, "has no form of the filter: it has no method touch"),
         ("TakesNothing", None, "cannot be constructed from a backing manager, store_threshold"),

@@ -109,6 +109,7 @@ def little_search(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Wanted, str]]:
 
     monkeypatch.setattr(cli, "certified", certified)
     monkeypatch.setattr(cli, "show", lambda data, console: print(data["edition"]))
+    monkeypatch.setattr(cli, "show_editions", lambda reports, console: print("of", len(reports)))
     monkeypatch.setattr("cachelaw.conformance.store.keep", lambda data: None)
     return asked
 
@@ -244,12 +245,15 @@ def test_all_editions_that_run(
 ) -> None:
     options = ["--host", "vllm==0.31.0", "--budget", "quick"]
     given = ["newer.py:make", "--param", "size=3", *options]
-    assert run([*given, "--editions", "all"], capsys) == (0, "v0.30\n\nv0.31\n", "")
+    assert run([*given, "--editions", "all"], capsys) == (0, "v0.30\n\nv0.31\nof 2\n", "")
     assert [(wanted.edition, wanted.host) for wanted, _ in little_search] == [
         ("v0.30", "vllm==0.30.0"),
         ("v0.31", "vllm==0.31.0"),  # the one that was named stands for its edition
     ]
     assert run([*given, "--editions", "v0.30"], capsys) == (0, "v0.30\n", "")
+    status, out, err = run([*given, "--editions", "v0.30,foo"], capsys)
+    assert (status, out) == (2, "")
+    assert err.startswith("cachelaw: --editions: no edition is called 'foo'; there are v0.19, ")
     status, out, err = run([*given, "--editions", "v0.30,v0.33"], capsys)
     assert (status, out) == (2, "")
     assert err == (

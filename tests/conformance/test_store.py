@@ -198,7 +198,7 @@ def test_on_a_right_policy_it_is_fixed() -> None:
     [
         ({"subject": "no.such.module:Mine"}, "there is no module no.such.module"),
         ({"profile": "reuse-filter"}, "cannot be constructed from a backing manager"),
-        ({"found_by": "cost"}, "can only be found again by cachelaw certify"),
+        ({"found_by": "large"}, "can only be found again by cachelaw certify"),
         ({"trace": {"edition": "v0.33", "events": []}}, "the trace has no 'capacity'"),
     ],
 )
@@ -224,7 +224,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert replay(name) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"x fails  {name}  evict/exact-count  {named('WipesCache')}"
-    assert lines[1:] == ["    expected: exactly 1 victims, or None", "    actual:   [1, 2]"]
+    assert lines[1:] == ["    expected: exactly 1 victim, or None", "    actual:   [1, 2]"]
     assert replay(name, named("Fifo")) == 0
     assert capsys.readouterr().out.startswith(f"+ fixed  {name}  ")
     assert replay(name, "no.such.module:Mine") == 2

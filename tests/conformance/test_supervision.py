@@ -60,7 +60,9 @@ def test_the_end_of_the_process_is_a_violation_with_a_trace(name: str, says: str
     shown = law["counterexample"]
     assert shown["found_by"] == "death"
     assert shown["actual"] == f"the subject's process {says}"
-    assert len(shown["rows"]) == len(shown["trace"]["events"]) <= 6
+    assert len(shown["rows"]) == len(shown["trace"]["events"])
+    if name != "Babbles":  # which damages the record of what it did
+        assert len(shown["rows"]) <= 6
     assert data["deaths"][0]["again"]
     # What was not run is open, and nothing else is called broken.
     assert {law["verdict"] for law in data["laws"]} <= {

@@ -76,7 +76,7 @@ def verdict(wanted: Wanted, expected: Mapping[str, str], budget: str) -> dict[st
     left_open = [law["clause"] for law in data["laws"] if law["verdict"] == "undetermined"]
     assert left_open == []
     applied = expect.apply(data, expected)
-    assert applied.status == 0, applied.lines
+    assert applied["status"] == 0, applied["expectations"]
     return data
 
 

@@ -284,5 +284,6 @@ def test_a_reference_class_says_what_it_is(edition: Edition, policy: str) -> Non
 
 def test_the_newest_classes_say_so() -> None:
     newest = importlib.import_module(V033.module)
-    assert newest.LRU.cachelaw == {"profile": "lru", "edition": "v0.33"}
-    assert newest.ARC.cachelaw == {"profile": "arc", "edition": "v0.33"}
+    said = {"edition": "v0.33", "specification": True}
+    assert newest.LRU.cachelaw == {"profile": "lru", **said}
+    assert newest.ARC.cachelaw == {"profile": "arc", **said}

@@ -262,7 +262,7 @@ def verify(
         raise Unusable(f"{error}{hint}") from None
     lines = list(differences(made, again))
     if lines:
-        return EXIT_VIOLATED, lines
+        return EXIT_VIOLATED, ["does not reproduce:", *lines]
     return EXIT_CONFORMS, [f"reproduces: {made['verdict']}, digest {made['digest'][:16]}"]
 
 

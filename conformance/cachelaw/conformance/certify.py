@@ -108,6 +108,7 @@ class Result:
         met: how often the law's condition was met.
         note: why it is not applicable or undetermined; empty otherwise.
         finding: what shows the violation.
+        blocked_by: of what is undetermined, a violation that may be why.
     """
 
     law: Law
@@ -115,6 +116,7 @@ class Result:
     met: int
     note: str = ""
     finding: Finding[Any] | None = None
+    blocked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +226,15 @@ def _result(law: Law, subject: Subject, course: Course) -> Result:
         return Result(law, Verdict.NOT_APPLICABLE, met, excuse)
     if finding is not None:
         return Result(law, Verdict.VIOLATED, met, finding=finding)
-    if name in course.clouded:
-        return Result(law, Verdict.UNDETERMINED, met, course.clouded[name])
-    if course.cut:
-        return Result(law, Verdict.UNDETERMINED, met, course.cut)
-    if met == 0:
-        return Result(law, Verdict.UNDETERMINED, met, "its condition was never met in this run")
-    return Result(law, Verdict.HOLDS, met)
+    note = course.clouded.get(name) or course.cut
+    if not note and met == 0:
+        note = "its condition was never met in this run"
+    if not note:
+        return Result(law, Verdict.HOLDS, met)
+    blocked_by = next(iter(course.found), "")
+    if blocked_by and met == 0:
+        note += f", perhaps because {blocked_by} is violated"
+    return Result(law, Verdict.UNDETERMINED, met, note, blocked_by=blocked_by)
 
 
 class _Search:
@@ -410,11 +414,13 @@ class _Search:
         self._take_in(large.judge(self._subject, self.tally, self._seed))
 
     def _exhaust(self, scope: Scope, m: int, limit: int) -> None:
-        """Search a small scope, unless it is known already that the policy is another one."""
-        if self._policy_is_refuted():
+        """Search a small scope, unless what is known already would make nothing of it."""
+        if self._policy_is_refuted() or any(clause in self.found for clause in EXPLAIN_OTHERS):
             return
         self._progress(f"every sequence: capacity {scope.capacity}, {scope.keys} keys")
         done = exhaustive.search(self._subject, scope, m, self.tally, limit)
+        if done.snapshots == exhaustive.NO_SNAPSHOTS:
+            return
         self._take_in(list(done.findings))
         self._course.searches.append(
             {

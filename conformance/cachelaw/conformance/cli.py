@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
+import os
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +27,7 @@ from cachelaw.conformance.reports.data import write_json
 from cachelaw.conformance.reports.html import write_html
 from cachelaw.conformance.reports.junit import write_junit
 from cachelaw.conformance.reports.sarif import write_sarif
-from cachelaw.conformance.reports.text import show
+from cachelaw.conformance.reports.text import show, show_editions
 from cachelaw.conformance.subject import DECLARATIONS, PROFILES, Unusable, Wanted
 from cachelaw.conformance.supervisor import Limits
 from cachelaw.conformance.trial import certified, editions_that_run, replayed
@@ -33,6 +37,7 @@ from cachelaw.conformance.verdict import (
     EXIT_UNUSABLE,
     EXIT_VIOLATED,
 )
+from cachelaw.reference.editions import edition_named
 from cachelaw.specs.clause import Clause
 from cachelaw.specs.registry import CLAUSES
 
@@ -43,20 +48,29 @@ SUBJECT_HELP = (
 
 LIMITS = Limits()
 
+EXIT_FAULT = 70
+"""The exit status where cachelaw itself is at fault (EX_SOFTWARE of sysexits.h)."""
+
 STATUS_HELP = """\
 exit status:
   0  every applicable law of the claimed profiles holds
   1  a law is violated
   2  wrong usage, or the subject cannot be used
   3  no law is violated, but one is undetermined
+  70 cachelaw itself is at fault
+  130 interrupted
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # of a terminal that cannot show all we print
     options = parser().parse_args(arguments)
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
     except Unusable as error:
         print(f"cachelaw: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
@@ -66,6 +80,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read the output has enough
         return EXIT_CONFORMS
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print("cachelaw: the output cannot be written: no space is left", file=sys.stderr)
+        os._exit(EXIT_UNUSABLE)  # what is still to be written cannot be written either
+    except Exception:
+        traceback.print_exc()
+        print(
+            "cachelaw: this is a fault of cachelaw, and says nothing of the subject",
+            file=sys.stderr,
+        )
+        return EXIT_FAULT
     return status
 
 
@@ -140,6 +166,13 @@ def parser() -> argparse.ArgumentParser:
         help="after which an event counts as a hang (default: %(default)g)",
     )
     certifying.add_argument(
+        "--load-limit",
+        type=_positive,
+        default=LIMITS.loading,
+        metavar="SECONDS",
+        help="for being imported and made for the first time (default: %(default)g)",
+    )
+    certifying.add_argument(
         "--memory-limit",
         type=_positive,
         default=LIMITS.mebibytes,
@@ -182,17 +215,21 @@ WRITERS: dict[str, tuple[Callable[[dict[str, Any], Path], None], str]] = {
 
 
 def _positive(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
     if not 0 < number < float("inf"):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 
 def _certify(options: argparse.Namespace) -> int:
+    _require_distinct(options)
     for name in WRITERS:
         path = getattr(options, name)
-        if path is not None and not path.parent.is_dir():
-            raise Unusable(f"--{name}: there is no folder {path.parent}")
+        if path is not None:
+            _require_writable(name, path)
     expected = {} if options.expect is None else expect.read(options.expect)
     wanted = Wanted(
         options.subject,
@@ -202,22 +239,48 @@ def _certify(options: argparse.Namespace) -> int:
         options.host,
         _parameters(options.param),
     )
-    limits = Limits(options.time_limit, int(options.memory_limit))
-    statuses: set[int] = set()
+    limits = Limits(options.time_limit, int(options.memory_limit), options.load_limit)
+    console = Console(highlight=False, soft_wrap=False)
+    reports: list[dict[str, Any]] = []
     for one in _by_edition(wanted, options.editions, limits):
         data = _judged(one, options.budget, options.seed, limits)
-        applied = expect.apply(data, expected) if options.expect else None
-        data = applied.data if applied else data
-        _write(data, options)
-        console = Console(highlight=False, soft_wrap=False)
-        if statuses:
+        data = expect.apply(data, expected) if options.expect else data
+        if reports:
             console.print()
         show(data, console)
-        for line in applied.lines if applied else ():
-            print(line)
-        statuses.add(data["status"])
+        _write(data, options)
+        reports.append(data)
+    if len(reports) > 1:
+        show_editions(reports, console)
+    statuses = {data["status"] for data in reports}
     worst = (EXIT_VIOLATED, EXIT_UNDETERMINED, EXIT_CONFORMS)
     return next(status for status in worst if status in statuses)
+
+
+def _require_writable(option: str, path: Path) -> None:
+    """See that a file can be written, before a long run whose result would be lost."""
+    if not path.parent.is_dir():
+        raise Unusable(f"--{option}: there is no folder {path.parent}")
+    there = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise Unusable(f"--{option}: {path} cannot be written: {error.strerror}") from None
+
+
+def _require_distinct(options: argparse.Namespace) -> None:
+    """See that no two reports go to one file, of which only the last would be left."""
+    taken: dict[Path, str] = {}
+    for name in WRITERS:
+        path = getattr(options, name)
+        if path is None:
+            continue
+        other = taken.setdefault(path.resolve(), name)
+        if other != name:
+            raise Unusable(f"--{other} and --{name} name the same file: {path}")
 
 
 def _by_edition(wanted: Wanted, editions: str | None, limits: Limits) -> list[Wanted]:
@@ -226,10 +289,14 @@ def _by_edition(wanted: Wanted, editions: str | None, limits: Limits) -> list[Wa
         return [wanted]
     if wanted.edition is not None:
         raise Unusable("--edition and --editions say different things: leave one out")
+    try:
+        names = () if editions == "all" else editions.split(",")
+        listed = [edition_named(name.strip()).name for name in names]
+    except ValueError as error:
+        raise Unusable(f"--editions: {error}") from None
     running = editions_that_run(wanted, limits)
     if editions == "all":
         return running
-    listed = editions.split(",")
     chosen = [one for one in running if one.edition in listed]
     for name in listed:
         if name not in {one.edition for one in chosen}:
@@ -291,9 +358,7 @@ def _clauses(options: argparse.Namespace) -> int:
         return EXIT_CONFORMS
     clause = CLAUSES.get(options.name)
     if clause is None:
-        near = [name for name in CLAUSES if options.name in name]
-        hint = f"did you mean {', '.join(near[:5])}?" if near else "cachelaw clauses lists them"
-        raise Unusable(f"there is no clause {options.name!r}; {hint}")
+        raise Unusable(expect.unknown_clause(options.name))
     print(_explained(clause))
     return EXIT_CONFORMS
 

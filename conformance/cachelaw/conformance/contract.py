@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachelaw.conformance.instance import Instance
+from cachelaw.conformance.plain import counted
 from cachelaw.reference.protocol import Call
 
 USES = ("touch", "on_store_miss", "on_request_access", "on_request_finished")
@@ -132,7 +133,7 @@ class Witness:
         if passed != before:
             raise Breach(
                 "call/arguments-unchanged",
-                f"the {type(passed).__name__} passed still has {len(before)} keys",
+                f"the {type(passed).__name__} passed still has {counted(len(before), 'key')}",
                 f"it has been changed and has {len(passed)}",
             )
 
@@ -264,7 +265,7 @@ class Witness:
         decoded = [self.instance.codec.decode(made) for made, _ in answer]
         shown = f"[{', '.join('?' if key is None else str(key) for key in decoded)}]"
         if len(answer) != n:
-            raise Breach("evict/exact-count", f"exactly {n} victims, or None", shown)
+            raise Breach("evict/exact-count", f"exactly {counted(n, 'victim')}, or None", shown)
 
         met["evict/distinct"] += n > 1
         if len(set(decoded)) != n:
@@ -281,7 +282,8 @@ class Witness:
             if key is None or key not in residents:
                 raise Breach("evict/resident-only", f"residents of {_listed(residents)}", shown)
             if residents[key] != 0:
-                state = "pending" if residents[key] < 0 else f"pinned by {residents[key]} loads"
+                pins = f"pinned by {counted(residents[key], 'load')}"
+                state = "pending" if residents[key] < 0 else pins
                 raise Breach("evict/idle-only", "idle chunks", f"{shown}; {key} is {state}")
             if key in protected:
                 raise Breach("evict/protected-honoured", f"none of {_listed(protected)}", shown)

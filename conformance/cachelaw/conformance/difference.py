@@ -34,7 +34,7 @@ from cachelaw.conformance.finding import Finding
 from cachelaw.conformance.foreign import PREFIX
 from cachelaw.conformance.generate import Program
 from cachelaw.conformance.lockstep import DIVERGED, Answers, Lockstep, show_victims
-from cachelaw.conformance.plain import plain
+from cachelaw.conformance.plain import counted, plain
 from cachelaw.conformance.probes import PROBES, contract_probes, twin_probes
 from cachelaw.conformance.replay import scope
 from cachelaw.conformance.shrink import Shrinker, shortest_from
@@ -554,7 +554,7 @@ def show(data: Mapping[str, Any], console: Console) -> None:
         answers = (Text(plain(answer), style=style) for answer in row["answers"])
         table.add_row(str(number), Text(plain(row["event"])), *answers)
     console.print(table)
-    line(f"they differ after {len(rows)} events")
+    line(f"they differ after {counted(len(rows), 'event')}")
     if data["shortest"]:
         line("a breadth-first search at this scope found no shorter trace")
     else:

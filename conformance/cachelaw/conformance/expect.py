@@ -7,7 +7,7 @@ entry that does not fail is stale, and that is an error: the file says what is n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,6 @@ from cachelaw.conformance.verdict import (
     Verdict,
 )
 from cachelaw.specs.registry import CLAUSES
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What expectations make of a run.
-
-    Attributes:
-        status: the exit status: 1 if a law is violated that is not expected to be, or an entry is
-            stale; else 3 if a law is undetermined; else 0.
-        lines: what there is to say, a line each.
-        data: the report's data with that status; each expected violation has the entry's comment
-            under `expected_failure`.
-    """
-
-    status: int
-    lines: tuple[str, ...]
-    data: dict[str, Any]
 
 
 def read(path: Path) -> dict[str, str]:
@@ -71,40 +54,46 @@ def unknown_clause(name: str) -> str:
     """Say that there is no clause of that name, and which may be meant; nothing if there is."""
     if name in CLAUSES:
         return ""
-    near = [clause for clause in CLAUSES if name in clause][:3]
+    near = [clause for clause in CLAUSES if name in clause][:5] or get_close_matches(name, CLAUSES)
     hint = f"did you mean {', '.join(near)}?" if near else "cachelaw clauses lists them"
     return f"there is no clause {name!r}; {hint}"
 
 
-def apply(data: Mapping[str, Any], expected: Mapping[str, str]) -> Applied:
+def apply(data: Mapping[str, Any], expected: Mapping[str, str]) -> dict[str, Any]:
     """Hold a run against what was expected of it.
 
     Args:
         data: the report's data.
         expected: by clause, why it is expected to be violated.
+
+    Returns:
+        The data with the exit status that follows, under `status`: 1 if a law is violated that is
+        not expected to be, or an entry is stale; else 3 if a law is undetermined; else 0. Each
+        expected violation has the entry's comment under `expected_failure`, and `expectations`
+        holds the entries whose clauses are not violated.
     """
     verdicts = {law["clause"]: law["verdict"] for law in data["laws"]}
-    lines: list[str] = []
-    stale = failed = undetermined = False
+    open_entries: list[dict[str, Any]] = []
+    failed = undetermined = False
     for name in expected:
         verdict = verdicts.get(name)
         if verdict == Verdict.VIOLATED.value:
             continue
         if verdict == Verdict.UNDETERMINED.value:
-            lines.append(f"expected to fail, but undetermined: {name}")
+            says = f"expected to fail, but undetermined: {name}"
+            open_entries.append({"clause": name, "says": says, "stale": False})
             continue
-        stale = True
         said = "holds" if verdict == Verdict.HOLDS.value else "is not applicable"
         why = "is not judged in this run" if verdict is None else said
-        lines.append(f"stale: {name} {why}; take it out of the file")
+        says = f"stale: {name} {why}; take it out of the file"
+        open_entries.append({"clause": name, "says": says, "stale": True})
+    # What an expected violation may have kept from being judged is expected too.
+    blocked = {law["clause"] for law in data["laws"] if law.get("blocked_by") in expected}
     for name, verdict in verdicts.items():
-        undetermined |= verdict == Verdict.UNDETERMINED.value
+        undetermined |= verdict == Verdict.UNDETERMINED.value and name not in blocked
         failed |= verdict == Verdict.VIOLATED.value and name not in expected
-    count = sum(verdicts.get(name) == Verdict.VIOLATED.value for name in expected)
-    if count:
-        lines.insert(0, f"{count} violation{'s' if count > 1 else ''} expected")
     status = EXIT_UNDETERMINED if undetermined else EXIT_CONFORMS
-    if failed or stale:
+    if failed or any(entry["stale"] for entry in open_entries):
         status = EXIT_VIOLATED
     elif not any(verdict != Verdict.NOT_APPLICABLE.value for verdict in verdicts.values()):
         status = EXIT_UNDETERMINED
@@ -114,4 +103,4 @@ def apply(data: Mapping[str, Any], expected: Mapping[str, str]) -> Applied:
         else law
         for law in data["laws"]
     ]
-    return Applied(status, tuple(lines), {**data, "status": status, "laws": laws})
+    return {**data, "status": status, "laws": laws, "expectations": open_entries}

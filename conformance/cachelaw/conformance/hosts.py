@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cachelaw.conformance.plain import counted
 from cachelaw.reference.editions import EDITIONS, Edition
 
 
@@ -107,9 +108,8 @@ def mismatch(driven: Any, edition: Edition, calls: Mapping[str, int]) -> str | N
         try:
             inspect.signature(bound).bind(*range(count))
         except TypeError:
-            return (
-                f"hosts of {edition} call {method} with {count} arguments, which it does not take"
-            )
+            given = counted(count, "argument")
+            return f"hosts of {edition} call {method} with {given}, which it does not take"
         except ValueError:
             continue  # a compiled method that has no signature to look at
     return None

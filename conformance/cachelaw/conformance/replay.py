@@ -18,10 +18,10 @@ from cachelaw.conformance.finding import Finding, Tally, lockstep_experiment, tw
 from cachelaw.conformance.lockstep import Answers, Lockstep, show_victims
 from cachelaw.conformance.plain import plain
 from cachelaw.conformance.subject import Subject, Unusable, Wanted, find
-from cachelaw.conformance.trace import REQUEST_KINDS, describe, trace_from_json
+from cachelaw.conformance.trace import REQUEST_KINDS, Event, describe, trace_from_json
 from cachelaw.conformance.twins import TWINS
 from cachelaw.conformance.verdict import EXIT_CONFORMS, EXIT_UNUSABLE, EXIT_VIOLATED
-from cachelaw.reference.protocol import Call, objection
+from cachelaw.reference.protocol import Call, objection, perform
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,23 @@ def _rows_of_policy(subject: Subject, finding: Finding) -> list[Row]:
         answered = " ".join(show_victims(answer) for answer in answers)
         made.append(Row(describe(event), calls, answered, answered))
     if finding.how == "death" and trace.events:
-        made.append(Row(describe(trace.events[-1]), (), "", ""))
+        made.append(Row(describe(trace.events[-1]), _calls_ahead(run, trace.events[-1]), "", ""))
     return made
+
+
+def _calls_ahead(run: Lockstep, event: Event) -> tuple[str, ...]:
+    """Return the calls of an event, without making them, up to the first eviction.
+
+    What follows an eviction depends on its answer.
+    """
+    made: list[str] = []
+    if objection(run.setting, run.state, event) is None:
+        for call in perform(run.setting, run.state, event):
+            if call.method != "get":
+                made.append(_written(call))
+            if call.method == "evict":
+                break
+    return tuple(made)
 
 
 def _survived(finding: Finding[Any]) -> tuple[Any, ...]:

@@ -66,6 +66,14 @@ def check(holds, says):
 '''
 
 
+SPEC = """\
+SPEC = importlib.util.spec_from_file_location("cachelaw_subject", {})"""
+"""The line that finds a subject's file."""
+
+FOLDER = "the folder that cachelaw was run in"
+"""What a file needs besides, if it finds its subject by a path from there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """How a file gets hold of a subject.
@@ -183,15 +191,29 @@ def place_of(
         lines += [f'releases.load("{version}")  # before the subject imports vllm', ""]
     if place.endswith(".py"):
         lines += [
-            "SPEC = importlib.util.spec_from_file_location("
-            f'"cachelaw_subject", {json.dumps(place)})',
+            SPEC.format(json.dumps(place)),
             "MODULE = sys.modules[SPEC.name] = importlib.util.module_from_spec(SPEC)",
             "SPEC.loader.exec_module(MODULE)",
             f"Subject = MODULE.{attribute}",
         ]
         if not Path(place).is_absolute():
-            needs.append("the folder that cachelaw was run in")
+            needs.append(FOLDER)
     else:
         first, dot, rest = attribute.partition(".")
         lines += [f"from {place} import {first}", "", f"Subject = {first}{dot}{rest}"]
     return Place(tuple(lines), tuple(needs), arguments, by_keyword)
+
+
+def from_anywhere(text: str, name: str) -> str:
+    """Return the text of a file that was run in the current folder so that it runs from any.
+
+    Args:
+        text: the file.
+        name: the subject, as the user wrote it.
+    """
+    place, _, _ = name.rpartition(":")
+    if not place.endswith(".py"):
+        return text
+    absolute = str(Path(place).absolute())
+    text = text.replace(SPEC.format(json.dumps(place)), SPEC.format(json.dumps(absolute)))
+    return text.replace(f", {FOLDER}", "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cachelaw.conformance.certificate import portable, read_json
+from cachelaw.conformance.script import from_anywhere
 from cachelaw.conformance.subject import Unusable
 
 FORMAT = 1
@@ -115,7 +116,7 @@ def keep(data: Mapping[str, Any]) -> str | None:
         for entry in found:
             text = entry["counterexample"].get("reproduction", {}).get("text")
             if text is not None:
-                _write(place / f"{entry['id']}.py", text)
+                _write(place / f"{entry['id']}.py", from_anywhere(text, data["subject"]))
             _write(place / f"{entry['id']}.json", json.dumps(entry, indent=1) + "\n")
     except Unusable as error:
         return str(error)

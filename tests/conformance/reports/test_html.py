@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shutil
@@ -169,3 +170,27 @@ def test_a_browser_shows_the_page(which: str, tmp_path: Path) -> None:
     assert not any("page.invalid" in url for url in asked)
     assert Page(document).text.count("exact-count") >= 3
     assert "<script" not in document
+
+
+TELEPHONE = """<!DOCTYPE html><title>a telephone</title>
+<iframe style="width: 390px; height: 800px; border: 0" srcdoc="{}"></iframe><p>not loaded</p>
+<script>
+document.querySelector("iframe").onload = ({{target}}) => {{
+  const root = target.contentDocument.documentElement;
+  document.querySelector("p").textContent = `page ${{root.scrollWidth}} of ${{root.clientWidth}}`;
+}}
+</script>
+"""
+
+
+@pytest.mark.parametrize("which", ["wrong", "a long word"])
+def test_only_tables_and_code_are_wider_than_a_telephone(which: str, tmp_path: Path) -> None:
+    written = as_html(wrong()).replace("<details>", "<details open>")
+    if which == "a long word":  # the measure can tell
+        written = written.replace("<main>", f"<main><pre style='overflow: visible'>{'x' * 200}")
+    page = tmp_path / "telephone.html"
+    page.write_text(TELEPHONE.format(html.escape(written)))
+    document, _, _ = browsed(page, tmp_path)
+    said = document.rpartition("<p>page ")[2].partition("</p>")[0]
+    width, shown = map(int, said.split(" of "))
+    assert (width > shown) == (which == "a long word")

@@ -60,7 +60,7 @@ def test_a_failure_holds_the_counterexample() -> None:
     (suite,) = JUnitXml.fromstring(as_junit(wrong()))
     results = [result for case in suite for result in case.result]
     (failure,) = (result for result in results if isinstance(result, Failure))
-    assert failure.message == "expected exactly 1 victims, or None, but: [1, 2]"
+    assert failure.message == "expected exactly 1 victim, or None, but: [1, 2]"
     for words in ("capacity 2", "u1 offers 1 2", "evict(1, set())  -> [1, 2]", "cachelaw replay "):
         assert words in failure.text
 

@@ -49,7 +49,7 @@ def test_a_violation_is_told_in_full() -> None:
         "capacity 2",
         "u1 offers 1 2",
         "evict(1, set())",
-        "expected: exactly 1 victims, or None",
+        "expected: exactly 1 victim, or None",
         "actual:   [1, 2]",
         "a breadth-first search at this scope found no shorter trace",
         f"cachelaw replay {found['id']}",

@@ -39,6 +39,7 @@ from cachelaw.conformance.filters.trace import WITH_CONTEXT, FilterEvent, Filter
 from cachelaw.conformance.finding import Finding, Tally
 from cachelaw.conformance.instance import Codec, PlainCodec
 from cachelaw.conformance.lockstep import DIVERGED
+from cachelaw.conformance.plain import counted
 from cachelaw.conformance.shrink import Reducer
 from cachelaw.conformance.subject import Subject
 from cachelaw.reference import v019, v020
@@ -207,10 +208,11 @@ class FilterRun:
                 # It may be a generator, which gets going when it is walked, so walk it first.
                 events = None if answer is None else list(answer)
                 self._judge_call(ELSE)
-                self.answered = "None" if events is None else f"{len(events)} events"
+                self.answered = "None" if events is None else counted(len(events), "event")
                 handed = self._backing.answers[0]
                 if events is None or [*map(id, events)] != [*map(id, handed)]:
-                    raise Breach(ELSE, f"the backing's {len(handed)} events", self.answered)
+                    wanted = f"the backing's {counted(len(handed), 'event')}"
+                    raise Breach(ELSE, wanted, self.answered)
             case _:
                 self._judge_call(ELSE)  # what else returns is nobody's business
 

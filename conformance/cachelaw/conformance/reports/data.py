@@ -141,6 +141,8 @@ def _law(subject: Subject, result: Result) -> dict[str, Any]:
     }
     if result.note:
         data["note"] = result.note
+    if result.blocked_by:
+        data["blocked_by"] = result.blocked_by
     if finding is not None:
         data["counterexample"] = {
             "trace": finding.trace.as_json(),

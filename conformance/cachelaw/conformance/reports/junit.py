@@ -3,7 +3,8 @@
 There is no standard, only what readers make of it. So this keeps to what all of them take: suites
 in `testsuites`, the counts as attributes, and in a test case at most one of `failure`, `error` and
 `skipped`. A law that is not applicable is skipped, and so is a violation that is expected; one that
-is undetermined is an error, since it has not been tested.
+is undetermined is an error, since it has not been tested. An entry of --expect that is stale is a
+test case too, which fails.
 """
 
 from __future__ import annotations
@@ -44,12 +45,18 @@ def as_junit(data: Data) -> bytes:
         kind = _outcome(case, data, law)
         if kind:
             kinds.append(kind)
+    for entry in shown.stale(data):
+        case = Xml.SubElement(suite, "testcase")
+        case.attrib.update({"classname": "expectations", "name": entry["clause"], "time": "0"})
+        Xml.SubElement(case, "failure", message=_text(entry["says"]), type="stale")
+        kinds.append("failure")
     said = [line for line in (shown.hosts(data), shown.printed(data)) if line]
     said += [f"{_text(one['reading'])}: {_text(one['says'])}" for one in data["diagnosis"]]
+    said += shown.expectations(data)
     if said:
         Xml.SubElement(suite, "system-out").text = _text("\n".join(said))
     counts = {
-        "tests": str(len(data["laws"])),
+        "tests": str(len(data["laws"]) + len(shown.stale(data))),
         "failures": str(kinds.count("failure")),
         "errors": str(kinds.count("error")),
         "skipped": str(kinds.count("skipped")),

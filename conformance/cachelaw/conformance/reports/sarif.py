@@ -1,5 +1,7 @@
 """The report as SARIF 2.1.0, for code scanning: one result a violation, one rule a clause.
 
+An entry of --expect that is stale is a result too, of a rule of its own.
+
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/ says what each part means.
 """
 
@@ -18,6 +20,10 @@ SCHEMA = (
 )
 
 
+STALE = "expectations/stale"
+"""The rule of which a stale entry of --expect is a result."""
+
+
 def write_sarif(data: Data, path: Path) -> None:
     """Write a report as SARIF.
 
@@ -34,6 +40,7 @@ def write_sarif(data: Data, path: Path) -> None:
 def as_sarif(data: Data) -> dict[str, Any]:
     """Return a report as a SARIF log."""
     at = {law["clause"]: number for number, law in enumerate(data["laws"])}
+    stale = shown.stale(data)
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -43,12 +50,15 @@ def as_sarif(data: Data) -> dict[str, Any]:
                     "driver": {
                         "name": "cachelaw",
                         "version": data["cachelaw"],
-                        "rules": [_rule(law) for law in data["laws"]],
+                        "rules": [*map(_rule, data["laws"]), *([_stale_rule()] if stale else ())],
                     }
                 },
                 "invocations": [_invocation(data)],
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(data, law, at[law["clause"]]) for law in shown.violated(data)],
+                "results": [
+                    *(_result(data, law, at[law["clause"]]) for law in shown.violated(data)),
+                    *(_stale_result(data, entry, len(at)) for entry in stale),
+                ],
                 "properties": {
                     "subject": data["subject"],
                     "edition": data["edition"],
@@ -117,6 +127,28 @@ def _result(data: Data, law: Data, index: int) -> dict[str, Any]:
         suppression = {"kind": "external", "justification": law["expected_failure"]}
         result["suppressions"] = [suppression if law["expected_failure"] else {"kind": "external"}]
     return result
+
+
+def _stale_rule() -> dict[str, Any]:
+    says = "An entry of --expect names a clause that is not violated."
+    return {
+        "id": STALE,
+        "name": "ExpectationsStale",
+        "shortDescription": {"text": says},
+        "help": {"text": f"{says} Take it out of the file."},
+        "defaultConfiguration": {"level": "error"},
+    }
+
+
+def _stale_result(data: Data, entry: Data, index: int) -> dict[str, Any]:
+    return {
+        "ruleId": STALE,
+        "ruleIndex": index,
+        "level": "error",
+        "message": {"text": f"{data['subject']}: {entry['says']}"},
+        "locations": [_location(data)],
+        "partialFingerprints": {"cachelaw/v1": f"stale {entry['clause']}"},
+    }
 
 
 def _location(data: Data) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cachelaw.conformance.plain import plain
+from cachelaw.conformance.plain import counted, plain
 from cachelaw.conformance.replay import calls_heading, scope
 from cachelaw.conformance.verdict import Verdict
 
@@ -66,12 +66,25 @@ def tally_line(data: Data) -> str:
 def note(data: Data, law: Data) -> str:
     """Say why a law has no verdict, and of an undetermined one what may give it one."""
     said = str(law.get("note", ""))
-    if law["verdict"] != Verdict.UNDETERMINED.value or not said.startswith(NEVER_MET):
+    searching_helps = said.startswith(NEVER_MET) and not law.get("blocked_by")
+    if law["verdict"] != Verdict.UNDETERMINED.value or not searching_helps:
         return said
     at = BUDGETS.index(data["budget"]) + 1 if data["budget"] in BUDGETS else 0
     if at == len(BUDGETS):
         return f"{said}; no budget searches further"
     return f"{said}; --budget {' or '.join(BUDGETS[at:])} searches further"
+
+
+def expectations(data: Data) -> list[str]:
+    """Say what became of the entries of --expect, a line each; nothing without that option."""
+    count = sum("expected_failure" in law for law in data["laws"])
+    met = [f"{counted(count, 'violation')} expected"] if count else []
+    return met + [entry["says"] for entry in data.get("expectations", ())]
+
+
+def stale(data: Data) -> list[Data]:
+    """Return the entries of --expect that are stale, each of which fails a run."""
+    return [entry for entry in data.get("expectations", ()) if entry["stale"]]
 
 
 def scope_lines(counterexample: Data) -> list[str]:
@@ -87,13 +100,13 @@ def heading_of_calls(counterexample: Data) -> str:
 def how_short(counterexample: Data) -> str:
     """Say how many events a counterexample has, and whether fewer would do."""
     count = len(counterexample["trace"]["events"])
+    events = counted(count, "event")
     if counterexample["found_by"] == "memory":
-        return f"{count} events, of which the run repeats many"
+        return f"{events}, of which the run repeats many"
     if counterexample["found_by"] == "cost":
-        return f"{count} events in the smallest run"
+        return f"{events} in the smallest run"
     if count == 0:
         return "the construction alone shows it"
-    events = "1 event" if count == 1 else f"{count} events"
     if counterexample["shortest"]:
         return f"{events}: a breadth-first search at this scope found no shorter trace"
     return f"{events}: made short by delta debugging; a shorter trace may exist"
@@ -203,10 +216,9 @@ def _is(row: Data, state: bool | None, why: str) -> bool:
 def _reason(row: Data) -> str:
     """Return what breaks on a host, short and without the host's name."""
     said = plain(row["breaks"])
-    called = re.fullmatch(r"hosts of \S+ call (\w+) with (\d+) arguments, .*", said)
+    called = re.fullmatch(r"hosts of \S+ call (\w+) with (\d+ arguments?), .*", said)
     if called is not None:
-        count = "1 argument" if called[2] == "1" else f"{called[2]} arguments"
-        return f"{called[1]} is called with {count}"
+        return f"{called[1]} is called with {called[2]}"
     return re.sub(r"^it has no method", "no method", said)
 
 
@@ -229,9 +241,12 @@ def _ranges(chosen: Sequence[bool], names: Sequence[str]) -> list[str]:
 def searches(data: Data) -> Iterator[str]:
     """Yield a line for each small scope that was searched exhaustively."""
     for one in data["searches"]:
-        how_far = "closed" if one["closed"] else f"every sequence of {one['depth']} events"
-        kept = "a true product" if one["snapshots"] == "state" else f"m = {one['m']}"
+        sequences = f"every sequence of {counted(one['depth'], 'event')}"
+        how_far = "closed" if one["closed"] else sequences
+        states = counted(one["m"], "hidden state")
+        up_to = f"m = {one['m']}: up to {states} of the subject for each state of the oracle"
+        kept = "a true product" if one["snapshots"] == "state" else up_to
         yield (
-            f"exhaustive at capacity {one['capacity']}, {one['keys']} keys: {how_far}, "
-            f"{one['transitions']:,} transitions, {kept}"
+            f"exhaustive at capacity {one['capacity']}, {counted(one['keys'], 'key')}: "
+            f"{how_far}, {counted(one['transitions'], 'transition')}, {kept}"
         )

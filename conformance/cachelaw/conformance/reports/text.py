@@ -32,6 +32,10 @@ MOST_LINES = 36
 """Lines of a reproduction that is shown; longer ones are named."""
 
 
+MOST_NAMED = 4
+"""Clauses without a verdict that are named with the reason they share; more are counted."""
+
+
 def show(data: Data, console: Console) -> None:
     """Print a report.
 
@@ -40,6 +44,24 @@ def show(data: Data, console: Console) -> None:
         console: where to; colours are its affair.
     """
     _Shown(data, console).show()
+
+
+def show_editions(reports: Sequence[Data], console: Console) -> None:
+    """Print what came of each edition, in a table.
+
+    Args:
+        reports: the data of a report for each edition.
+        console: where to.
+    """
+    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("edition", "verdict", "status", "violated"):
+        table.add_column(heading, overflow="fold")
+    for data in reports:
+        verdict = Text(data["verdict"], style=STYLES[data["verdict"]])
+        violations = ", ".join(data["violations"])
+        table.add_row(data["edition"], verdict, str(data["status"]), violations)
+    console.print()
+    console.print(table)
 
 
 class _Shown:
@@ -74,6 +96,7 @@ class _Shown:
                 self._line(line, style="dim")
 
     def _show_topics(self) -> None:
+        """Count the verdicts by topic; name what is violated there, and the rest at the end."""
         topics = shown.topics(self._data)
         width = max(map(len, topics), default=0)
         for topic, laws in topics.items():
@@ -81,25 +104,36 @@ class _Shown:
             for at, (verdict, count) in enumerate(shown.tally(laws)):
                 line.append(" · " if at else "").append(f"{count} {verdict}", STYLES[verdict])
             self._print(line)
-            self._show_exceptions(laws)
+            self._show_violated(laws)
+        self._show_unjudged()
 
-    def _show_exceptions(self, laws: Sequence[Data]) -> None:
-        """Name the laws that do not hold; those for one reason in one line."""
-        named: dict[tuple[str, str, str], list[str]] = {}
+    def _show_violated(self, laws: Sequence[Data]) -> None:
+        """Name the laws of a topic that are violated; those for one reason in one line."""
+        named: dict[tuple[str, str], list[str]] = {}
         for law in laws:
-            verdict = law["verdict"]
             if "expected_failure" in law:
-                key = verdict, f"{verdict}, as expected", law["expected_failure"]
-            elif verdict == Verdict.VIOLATED.value:
-                key = verdict, verdict, ""
+                why = law["expected_failure"]
+                key = "violated, as expected", f" ({why})" if why else ""
+                named.setdefault(key, []).append(law["clause"])
+            elif law["verdict"] == Verdict.VIOLATED.value:
+                named.setdefault(("violated", ""), []).append(law["clause"])
+        for (says, reason), clauses in named.items():
+            self._line(f"{says}: {', '.join(clauses)}{reason}", 6, STYLES["violated"])
+
+    def _show_unjudged(self) -> None:
+        """Say what has no verdict, a line each reason: many clauses are counted, few are named."""
+        open_laws: dict[tuple[str, str], list[str]] = {}
+        for verdict in (Verdict.UNDETERMINED.value, Verdict.NOT_APPLICABLE.value):
+            for law in self._data["laws"]:
+                if law["verdict"] == verdict:
+                    key = verdict, shown.note(self._data, law)
+                    open_laws.setdefault(key, []).append(law["clause"])
+        for (verdict, why), clauses in open_laws.items():
+            if len(clauses) > MOST_NAMED:
+                line = f"{len(clauses)} {verdict}: {why}"
             else:
-                key = verdict, verdict, shown.note(self._data, law)
-            named.setdefault(key, []).append(law["clause"])
-        for (verdict, says, why), clauses in named.items():
-            if verdict != Verdict.HOLDS.value:
-                reason = f" ({why})" if why else ""
-                line = f"{says}: {', '.join(clauses)}{reason}"
-                self._line(line, style=STYLES[verdict], indent=6)
+                line = f"{verdict}: {', '.join(clauses)} ({why})"
+            self._line(line, 2, STYLES[verdict])
 
     def _show_violation(self, law: Data, *, first: bool) -> None:
         found = law["counterexample"]
@@ -171,6 +205,8 @@ class _Shown:
         said = f"{plain(data['subject'])} {shown.CONCLUSIONS[data['verdict']]}"
         tally = shown.tally_line(data)
         self._print(Text.assemble((said, STYLES[data["verdict"]]), f"  ({tally}; {effort})"))
+        for line in shown.expectations(data):
+            self._line(line, style=STYLES["violated"] if line.startswith("stale") else "")
 
     def _line(self, text: str = "", indent: int = 0, style: str = "") -> None:
         self._print(Text(plain(text), style=style), indent)
