@@ -728,6 +728,32 @@ def test_a_report_that_cannot_be_written_is_said_in_one_line(
     assert error.count("\n") == 1
 
 
+def test_two_reports_in_one_file_are_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = ["certify", f"{RIGHT}:Fifo", "--json", "same.out", "--html", f"{tmp_path}/same.out"]
+    assert main(named) == 2
+    error = capsys.readouterr().err
+    assert error == f"cachelaw: --json and --html name the same file: {tmp_path}/same.out\n"
+    assert not (tmp_path / "same.out").exists()
+
+
+def test_editions_that_there_are_not_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certify", f"{RIGHT}:Fifo", "--editions", "v0.33,foo"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("cachelaw: --editions: no edition is called 'foo'; there are v0.19, ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon"])
+def test_limits_are_above_0(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["certify", "a:B", f"--time-limit={given}"])
+    assert caught.value.code == 2
+    assert f"'{given}' is not a number above 0" in capsys.readouterr().err
+
+
 def test_clauses_lists_every_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["clauses"]) == 0
     assert capsys.readouterr().out.split() == list(CLAUSES)
@@ -751,6 +777,8 @@ def test_clauses_helps_with_a_name_that_is_not_there(capsys: pytest.CaptureFixtu
     assert main(["clauses", "distinct"]) == 2
     error = capsys.readouterr().err
     assert error == "cachelaw: there is no clause 'distinct'; did you mean evict/distinct?\n"
+    assert main(["clauses", "evict/distnct"]) == 2
+    assert "did you mean evict/distinct" in capsys.readouterr().err
     assert main(["clauses", "no/such"]) == 2
     assert "cachelaw clauses lists them" in capsys.readouterr().err
 

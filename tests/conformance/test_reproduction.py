@@ -19,6 +19,7 @@ from cachelaw.conformance.filters.script import maker
 from cachelaw.conformance.finding import Finding, Tally
 from cachelaw.conformance.mutants.zoo import FILTERS, classes, mutants, subject_name
 from cachelaw.conformance.processes import PROCESS_LAWS, judge
+from cachelaw.conformance.replay import rows
 from cachelaw.conformance.reproduction import (
     ANOTHER_COURSE,
     FAILS,
@@ -32,9 +33,9 @@ from cachelaw.conformance.reproduction import (
 )
 from cachelaw.conformance.script import assemble, place_of
 from cachelaw.conformance.subject import Subject, resolve
-from cachelaw.conformance.trace import Trace
+from cachelaw.conformance.trace import Event, Trace
 from cachelaw.reference.editions import EDITIONS
-from cachelaw.reference.protocol import Evict, StoreOffered, StoreSucceeds
+from cachelaw.reference.protocol import Evict, LoadStarts, StoreOffered, StoreSucceeds
 from cachelaw.specs.registry import CLAUSES
 
 POLICIES = {
@@ -164,6 +165,31 @@ def test_it_ends_a_process_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch
         assert outcome(right) == PASSES
         another = right.replace("set()), [1])", "set()), [2])")
         assert outcome(another) == ANOTHER_COURSE
+
+
+@pytest.mark.parametrize(
+    ("last", "calls"),
+    [
+        (Evict(2, frozenset({1})), ("evict(2, {1})",)),
+        (
+            StoreOffered((5, 6), "u2"),
+            ("on_store_miss([5, 6])", "on_request_access([5, 6])", "evict(1, {5, 6})"),
+        ),
+        (LoadStarts((2,), "u2"), ("mark_non_evictable(2)", "ref_cnt of 2 = 1")),
+    ],
+)
+def test_a_death_shows_the_calls_up_to_the_first_answer(
+    last: Event, calls: tuple[str, ...]
+) -> None:
+    subject = resolve(f"{HOSTILE}:Segfaults", profile="contract")
+    stored = (StoreOffered((1, 2, 3), "u1"), StoreSucceeds((1, 2, 3)))
+    trace = Trace(subject.edition, 4, (*stored, last))
+    finding = Finding("call/valid-call-returns", trace, "the call returns", "it ended", "death")
+    shown = rows(subject, finding)[-1]
+    assert shown.calls[: len(calls)] == calls
+    assert shown.actual == "it ended"
+    assert sum(call.startswith("evict") for call in shown.calls) <= 1
+    assert not any(call.startswith("insert") for call in shown.calls)
 
 
 SELF_CONTAINED = ("WipesCache", "SharedTable", "filter SkipsEmptyOffers", "GhostStays")

@@ -81,6 +81,29 @@ def test_the_stored_reproduction_is_the_one_of_the_report() -> None:
     assert store.reproduction_path("0123456789") is None
 
 
+def test_the_stored_reproduction_runs_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, name = named("WipesCache").split(":")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.py").write_text(f"from {source} import {name} as Mine\n")
+    monkeypatch.chdir(tmp_path)
+    data = made("sub/mine.py:Mine")
+    path = store.reproduction_path(kept(data))
+    (text,) = (
+        law["counterexample"]["reproduction"]["text"]
+        for law in data["laws"]
+        if "counterexample" in law
+    )
+    assert '"sub/mine.py"' in text and "the folder that cachelaw was run in" in text
+    assert path is not None
+    assert f'"{tmp_path}/sub/mine.py"' in path.read_text()
+    assert "# It needs the subject and the standard library." in path.read_text()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert outcome(path.read_text()) == FAILS
+    assert outcome(text) != FAILS
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)

@@ -14,7 +14,7 @@ import secrets
 import struct
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -339,24 +339,31 @@ def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.T
 @cache
 def warm_up() -> None:
     """Compile all kernels, or load them, so that no call has to; done once in a process."""
-    small: Any = new_memory(2, 0, 1, ranked=True).numpy()
+    for store in _words(kernels.LAST + kernels.ONE, 1, 2):
+        small: Any = new_memory(2, 0, 1, ranked=True).numpy()
+        kernels.lru_step(small, store, 2, 8, 1)
     larger: Any = new_memory(4, 0, 1, ranked=True).numpy()
-    store: Any = np.frombuffer(array("q", (kernels.LAST + kernels.ONE, 1, 2)), dtype=np.int64)
-    kernels.lru_step(small, store, 2, 8, 1)
     kernels.lru_more(small, 1)
     kernels.lru_settle(small)
     kernels.lru_unpark(small)
     kernels.live_tails(small)
     kernels.move(small, larger)
-    small = new_memory(2, 0, 1, ranked=False).numpy()
-    store = np.frombuffer(array("q", (kernels.INSERT + kernels.ONE, 0, 2)), dtype=np.int64)
-    kernels.arc_step(small, store, 2, 8, 1, True)
+    for store in _words(kernels.INSERT + kernels.ONE, 0, 2):
+        small = new_memory(2, 0, 1, ranked=False).numpy()
+        kernels.arc_step(small, store, 2, 8, 1, True)
     kernels.arc_select(small, 0, True)
     kernels.arc_settle(small)
     kernels.arc_peek(small, 1)
     kernels.arc_flag(small, 0)
     kernels.arc_unkeep(small, 0)
     kernels.arc_doubt(small)
-    store = np.frombuffer(array("q", (kernels.SEE + kernels.ONE, 0, 2)), dtype=np.int64)
-    small = new_memory(2, 0, 1, ranked=False).numpy()
-    kernels.filter_step(small, store, 2, 8, 2)
+    for store in _words(kernels.SEE + kernels.ONE, 0, 2):
+        small = new_memory(2, 0, 1, ranked=False).numpy()
+        kernels.filter_step(small, store, 2, 8, 2)
+
+
+def _words(*values: int) -> Iterator[Any]:
+    """Yield the same words as they come, in memory that can be written and in a bytes object."""
+    words = array("q", values)
+    yield np.frombuffer(words, dtype=np.int64)
+    yield np.frombuffer(words.tobytes(), dtype=np.int64)

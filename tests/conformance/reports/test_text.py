@@ -39,6 +39,51 @@ def test_topics_have_verdicts_and_counts() -> None:
     assert "      violated: evict/exact-count" in lines
 
 
+def test_one_reason_is_given_once() -> None:
+    data = wrong()
+    reason = "the subject's process came to its end 3 times; the rest was not run"
+    others = [law for law in data["laws"] if law["verdict"] == "holds"]
+    for law in others:
+        law.update(verdict="undetermined", note=reason)
+    said = " ".join(printed(data).split())
+    assert said.count(f"{len(others)} undetermined: {reason}") == 1
+    assert said.count(reason) == 1
+    assert said.index("violated: evict/exact-count") < said.index(reason)
+    for law in others[2:]:
+        law.update(verdict="not applicable", note="no clause of edition v0.33")
+    said = " ".join(printed(data).split())
+    few = ", ".join(law["clause"] for law in others[:2])
+    assert f"undetermined: {few} ({reason})" in said
+    assert said.count("not applicable: no clause of edition v0.33") == 1
+
+
+def test_editions_stand_in_a_table() -> None:
+    older = wrong()
+    older["edition"] = "v0.31"
+    file = io.StringIO()
+    text.show_editions([older, right()], Console(file=file, width=80))
+    rows = [line.split() for line in file.getvalue().splitlines()]
+    assert ["v0.31", "violated", "1", "evict/exact-count"] in rows
+    assert ["v0.33", "holds", "0"] in rows
+
+
+def test_nouns_agree_with_their_numbers() -> None:
+    data = wrong()
+    search = {"capacity": 1, "keys": 1, "transitions": 2_000, "closed": False, "depth": 1}
+    data["searches"] = [{**search, "states": 3, "m": 4, "snapshots": "pickle"}]
+    said = " ".join(printed(data).split())
+    assert (
+        "exhaustive at capacity 1, 1 key: every sequence of 1 event, 2,000 transitions, "
+        "m = 4: up to 4 hidden states of the subject for each state of the oracle"
+    ) in said
+    (law,) = shown.violated(data)
+    found = law["counterexample"]
+    for how in ("cost", "memory", "lockstep"):
+        one = {**found, "found_by": how, "trace": {"events": [{}]}}
+        assert shown.how_short(one).startswith("1 event")
+        assert "1 events" not in shown.how_short(one)
+
+
 def test_a_violation_is_told_in_full() -> None:
     data = wrong()
     said = printed(data)
