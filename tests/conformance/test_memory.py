@@ -62,7 +62,7 @@ SHOWN = {
     "CountsStrangers": "touches of absent keys",
     "SeenAtLookup": "look-ups",
     "RefusalsKept": "evictions that must be refused",
-    "ClearKeepsGhosts": "resets",
+    "KeepsWhatWasCleared": "resets",
     "CachedScores": "touches of absent keys",
     "DefaultArgument": "stores that fail",
     "GlobalLog": "stores that fail",

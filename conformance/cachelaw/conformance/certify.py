@@ -279,15 +279,15 @@ class _Search:
             yield partial(self._run_probe, self._subject, probe.trace(edition), probe.clause)
         for probe in twin_probes(edition):
             yield partial(self._run_twins_on, probe.trace(edition))
+        if self._budget.sizes:
+            yield self._count_cost
+            yield self._watch_memory
         for number in range(programs):
             yield partial(self._run_program, number, events)
         for number in range(self._budget.twins if self._twin_laws else 0):
             yield partial(self._run_twins, number)
         if not self._subject.randomized:
             yield self._run_processes
-        if self._budget.sizes:
-            yield self._count_cost
-            yield self._watch_memory
         if self._budget.large:
             yield self._run_large
         if not self._subject.randomized and not self._subject.foreign:

@@ -59,12 +59,18 @@ CONFIRMED_BY = 8
 SAMPLES = 100
 """How often the size is taken over a run, evenly spread."""
 
+MUCH = 50_000
+"""Objects from which on a policy is looked at less often."""
+
 ALLOWANCE = 128
 """Bytes that the second half may add: less than one for each of its rounds."""
 
 LEAST_RATIO = 1.25
 """The least ratio of the halves that confirms growth: what is tidied up now and then is seen at
 different heights by chance, what grows steadily comes near 2."""
+
+LEAST_GROWTH = 4096
+"""Bytes below which the ratio of the halves says nothing."""
 
 
 # --- What a policy retains -----------------------------------------------------------------------
@@ -325,7 +331,7 @@ class Watched:
     """The sizes over a run.
 
     Attributes:
-        sizes: after each stretch of the run, the bytes retained at most since the one before.
+        sizes: after each stretch of the run, the bytes retained beyond those at its beginning.
         reached: whether, whenever there were residents, some of them were seen.
         calls: calls made on the policy.
         events: events performed.
@@ -366,15 +372,18 @@ def watch(subject: Subject, program: Repeated, rounds: int = ROUNDS) -> Watched:
     events = sum(run.live(event) for event in program.before)
     sizes: list[int] = []
     reached = True
+    # Who has kept much already, for all instances, is looked at less often.
+    kept, already = retained(run.policy)
+    samples = SAMPLES if len(already) < MUCH else SAMPLES // 10
     # Taken at rounds of every remainder, lest a rhythm of the policy's hide what it keeps.
-    due = {at * rounds // SAMPLES for at in range(1, SAMPLES)} | {rounds - 1}
+    due = {at * rounds // samples for at in range(1, samples)} | {rounds - 1}
     for at in range(rounds):
         for event in program.round(at):
             events += run.live(event)
         run.forget(f"r{at}")
         if at in due:
             size, seen = retained(run.policy)
-            sizes.append(size)
+            sizes.append(size - kept)
             chunks = run.instance.chunks.values()
             reached = reached and (not chunks or any(id(chunk) in seen for chunk in chunks))
     return Watched(tuple(sizes), reached, run.calls, events)
@@ -403,7 +412,7 @@ def judge(subject: Subject, tally: Tally) -> Measured:
                 # Not counted: sizes may differ from machine to machine, what is counted may not.
                 watched = watch(subject, program, CONFIRMED_BY * ROUNDS)
                 first, second = watched.halves
-                grows = watched.grows and second > LEAST_RATIO * first
+                grows = watched.grows and second > LEAST_RATIO * max(first, LEAST_GROWTH)
         except Stray as error:
             return Measured(unclear=f"{error}, so that its memory could not be watched")
         if not watched.reached:
@@ -426,7 +435,7 @@ def _finding(subject: Subject, program: Repeated, watched: Watched) -> Finding:
         f"{program.name}, repeated over {events} events: in the second half the policy retains at "
         f"most {ALLOWANCE} bytes more than in the first",
         # In bytes it would say more than is the same on every machine.
-        f"it retains {second / first:.1f} times as much",
+        f"it retains {second / max(first, 1):.1f} times as much",
         "memory",
     )
 

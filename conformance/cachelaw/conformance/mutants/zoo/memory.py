@@ -166,7 +166,7 @@ class RefusalsKept(Fifo):
         return answer
 
 
-class ClearKeepsGhosts(Fifo):
+class KeepsWhatWasCleared(Fifo):
     """Keys that were in the cache when it was cleared are kept for good."""
 
     breaks = "memory/bounded-by-residents"
