@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.fast.engines import Cell, ratio
 from benchmarks.fast.lanes import LANES, LIBCACHESIM
@@ -98,7 +98,7 @@ def markdown(findings: Findings, command: str, rounds: int) -> str:
 def _machine(rounds: int) -> Iterable[str]:
     load = os.getloadavg()[1]
     packages = ", ".join(
-        f"{name} {version(name)}" for name in ("numba", "torch", "numpy", "libcachesim")
+        f"{name} {_version(name)}" for name in ("numba", "torch", "numpy", "libcachesim")
     )
     yield f"- Date: {date.today().isoformat()}, {rounds} rounds"
     yield f"- Machine: {_processor()}, {os.cpu_count()} CPUs, {platform.system()}"
@@ -322,3 +322,10 @@ def _cuda(cuda: Mapping[str, Cell] | None) -> list[str]:
         for name, cell in cuda.items()
     )
     return [*lines, *_rows(("what", "measured"), rows)]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
