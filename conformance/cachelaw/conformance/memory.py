@@ -2,8 +2,9 @@
 
 A program of one kind of event is repeated on a small cache, with keys never seen before where that
 kind of event brings some, and now and then the size of all that can be reached from the policy is
-added up. In the second half of the run it may be larger than ever in the first half by a constant
-alone. A ratio to the residents would be wrong: a lazy heap may hold 64 records for 4 chunks.
+added up. Beyond what was there at first, it may be larger in the second half of the run than ever
+in the first by a constant alone. A ratio to the residents would be wrong: a lazy heap may hold
+64 records for 4 chunks.
 
 A policy may let waste pile up to some number before it tidies up. So what still grows in the
 second half is watched over a run `CONFIRMED_BY` times as long. A bound that is not reached there,
