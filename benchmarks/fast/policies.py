@@ -55,7 +55,7 @@ def subject_of(policy: str) -> str:
 
 def calls_of(n: int) -> int:
     """Return how many calls of `n` keys make a sample."""
-    return max(1, min(400, 4096 // n))
+    return max(1, min(512, 8192 // n))
 
 
 def measure_policy(

@@ -4,6 +4,10 @@ What is said there is not said again; the names in the comments are clauses of `
 four lists and the target lie in the memory, ghosts as nothing but their keys. Whether a chunk is
 pending, which a touch needs to know, is learned from the insert and from the first mark.
 
+A kernel chooses the victims. When single ones are evicted one after the other, with nothing but
+inserts in between, they are chosen here, from the oldest of each list, looked up ahead of time: the
+target stays, and so does what T2 holds.
+
 The modules of the editions (`v024.py`, `v031.py`, `v033.py`) give these classes the signatures of
 their day.
 """
@@ -18,13 +22,12 @@ import numpy as np
 
 from cachelaw.fast import kernels
 from cachelaw.fast.lru import in_request_order
-from cachelaw.fast.table import LIMIT, Policy, key_from, keys_from
+from cachelaw.fast.table import FURTHEST, LIMIT, Policy, key_from, keys_from, ref_count
 from cachelaw.reference import OffloadKey, ReqContext
 from cachelaw.reference.policy import Victims
 
-INSERT_ONE = kernels.INSERT + kernels.ONE
-FORGET_ONE = kernels.FORGET + kernels.ONE
-READY_ONE = kernels.READY + kernels.ONE
+# What the queue can be open for, see Table.
+PENDING, IDLE, TOUCHED = object(), object(), object()
 
 
 class TouchedARC(Policy):
@@ -43,6 +46,24 @@ class TouchedARC(Policy):
     falls_back_to_t1 = True
     """Whether T1 below its target gives up chunks when T2 has none to give."""
 
+    _views = (*Policy._views, "mark_evictable")
+
+    def __init__(self, cache_capacity: int) -> None:
+        self._marks: set[OffloadKey] = set()  # what was marked as idle since the last time
+        super().__init__(cache_capacity)
+        self._look_nowhere()
+
+    def _look_nowhere(self) -> None:
+        """Know nothing of which chunks are the oldest."""
+        self._moved = True  # whether something but inserts may have happened
+        # Rows and keys of the oldest of T1 and of T2, the oldest last.
+        self._oldest: tuple[list[tuple[int, OffloadKey]], ...] = ([], [])
+        self._leaves: list[int] = []  # numbers of keys in the queue, and rows that left before them
+        self._t2_size = self._target = 0
+        self._settled = 0  # how many residents there are, without those in the queue
+        self._passes_over = False  # whether busy ones, which may become idle, are older than those
+        self._reach = 0  # how far to look ahead
+
     @property
     def target_t1_size(self) -> float:
         """The size that T1 should have."""
@@ -57,29 +78,63 @@ class TouchedARC(Policy):
         if type(key) is not bytes:
             key = key_from(key)
         self._chunks[key] = chunk
+        what = PENDING if chunk.ref_cnt < 0 else IDLE
+        if self._open is not what:
+            if self._marks:
+                self._note_marks()
+            self._begin(what, kernels.INSERT, what is PENDING)
         self._keys.append(key)
-        self._program += (INSERT_ONE, chunk.ref_cnt < 0)
         if len(self._keys) >= LIMIT:
             self._step(0)
 
     def remove(self, key: OffloadKey) -> None:
         """Forget the chunk, leaving no ghost (`arc/remove-leaves-no-ghost`)."""
         self._chunks.pop(key, None)
-        self._note(key_from(key), FORGET_ONE, 0)
+        self._moved = True
+        self._note_marks()
+        self._note(kernels.FORGET, 0, [key_from(key)])
 
     def touch(self, keys: Iterable[OffloadKey], req_context: ReqContext | None) -> None:
         """Promote, renew, or adapt to ghosts, tail first (`arc/batch-tail-first`)."""
         touched = keys_from(keys)
         if touched:
             touched.reverse()
-            self._note_all(kernels.TOUCH, 0, touched)
+            if self._marks:
+                self._note_marks()
+            if self._open is not TOUCHED:
+                self._begin(TOUCHED, kernels.TOUCH, 0)
+                self._moved = True
+            self._keys += touched
+            if len(self._keys) >= LIMIT:
+                self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
         """Learn that the chunk is idle, and so pending no more."""
-        self._keys.append(key if type(key) is bytes else key_from(key))
-        self._program += (READY_ONE, 0)
-        if len(self._keys) >= LIMIT:
-            self._step(0)
+        # Instances have the method of the set in its place, see _bind: nothing costs less.
+        self._marks.add(key)
+
+    def mark_non_evictable(self, key: OffloadKey) -> None:
+        """See to it that no more than LIMIT marks are waiting."""
+        if len(self._marks) >= LIMIT:
+            self._note_marks()
+
+    def _note_marks(self) -> None:
+        """Note which chunks have become idle since the last time."""
+        if self._marks:
+            keys = [key for key in self._marks if isinstance(key, bytes)]
+            self._marks.clear()
+            self._moved |= self._passes_over
+            self._note(kernels.READY, 0, keys)
+
+    def clear(self) -> None:
+        """Become as new."""
+        super().clear()
+        self._marks.clear()
+        self._look_nowhere()
+
+    def _bind(self) -> None:
+        super()._bind()
+        vars(self)["mark_evictable"] = self._marks.add
 
     def evict(self, n: int, protected: set[OffloadKey]) -> Victims | None:
         """Evict `n` chunks from T1 or T2 as the target says, or none."""
@@ -87,30 +142,94 @@ class TouchedARC(Policy):
             return []
         if n > len(self._chunks):
             return None
-        found = self._step(n)
-        if found == n:
-            victims = self._chosen(n, protected)
+        if n == 1 and not self._has_changed():
+            victims = self._evict_oldest(protected)
             if victims is not None:
                 return victims
-        return self._evict_among(n, protected, found)
+        self._reach = 0
+        found = self._step(n)
+        victims = self._chosen(n, protected) if found == n else None
+        if victims is None:
+            victims = self._evict_among(n, protected, found)
+        self._look_nowhere()
+        self._moved = False
+        self._settled = len(self._chunks)
+        return victims
+
+    def _has_changed(self) -> bool:
+        """Say whether anything happened that may matter to what was looked up."""
+        return self._moved or (self._passes_over and bool(self._marks)) or self._has_replaced()
+
+    def _has_replaced(self) -> bool:
+        """Say whether a key in the queue may have been inserted over a resident."""
+        return len(self._chunks) - len(self._keys) != self._settled
+
+    def _evict_oldest(self, protected: AbstractSet[OffloadKey]) -> Victims | None:
+        """Evict one chunk if it is plain which, else do nothing and return None."""
+        t1_size = len(self._chunks) - self._t2_size
+        oldest = self._oldest[t1_size < self._target]  # as `gives` in kernels.py, for most cases
+        if not oldest:
+            self._look_ahead()
+            t1_size = len(self._chunks) - self._t2_size
+            oldest = self._oldest[t1_size < self._target]
+            if not oldest:
+                return None
+        row, key = oldest[-1]
+        chunk = self._chunks[key]
+        if chunk.ref_cnt or key in protected:
+            return None
+        oldest.pop()
+        del self._chunks[key]
+        self._t2_size -= oldest is self._oldest[1]
+        self._names[row] = None
+        self._settled -= 1
+        self._marks.discard(key)  # should the key come again, that mark is not its
+        self._leaves += (len(self._keys), row)
+        return [(key, chunk)]
+
+    def _look_ahead(self) -> None:
+        """Look up the oldest of a list of which none are known any more."""
+        self._reach = min(2 * self._reach + 4, FURTHEST)
+        self._step(0)
+        if self._moved:
+            return
+        wanted = [0 if known else self._reach for known in self._oldest]
+        found = kernels.arc_peek(self._view, *wanted)
+        in_t1, count = divmod(found, kernels.NUMBER)
+        rows = self._view[self._out : self._out + count]
+        keys = self._names[rows].tolist()
+        self._chunks_of(keys)
+        named = list(zip(rows.tolist(), keys, strict=True))
+        for known, some in zip(self._oldest, (named[:in_t1], named[in_t1:]), strict=True):
+            if some:
+                known[:] = reversed(some)
+        self._t2_size = self._header[kernels.COUNTS + kernels.T2]
+        self._target = int(self._view[kernels.TARGET : kernels.TARGET + 1].view(np.float64)[0])
+        self._passes_over |= self._header[kernels.PASSED] > 0
 
     def _chosen(self, n: int, protected: AbstractSet[OffloadKey]) -> Victims | None:
         """Hand over the `n` chunks that were chosen, or none if one of them may not leave."""
         if n == 1:
             # As below, without what only many are worth.
-            key = self._first_key_out()
+            row = self._header[self._out]
+            key = self._names[row]
             chunk = self._chunks.pop(key)
             if key not in protected and not chunk.ref_cnt:
+                self._names[row] = None
                 return [(key, chunk)]
             self._chunks[key] = chunk
             return None
-        keys = self._keys_out(0, n)
-        chunks = list(map(self._chunks.pop, keys))
-        busy = any([chunk.ref_cnt for chunk in chunks])  # noqa: C419  # the list is faster
-        if not busy and (not protected or protected.isdisjoint(keys)):
-            return list(zip(keys, chunks, strict=True))
-        self._chunks.update(zip(keys, chunks, strict=True))
-        return None
+        rows = self._view[self._out : self._out + n]
+        keys = self._names[rows].tolist()
+        if protected and not protected.isdisjoint(keys):
+            return None
+        statuses = self._chunks_of(keys)
+        if any(map(ref_count, statuses)):
+            return None
+        for key in keys:
+            del self._chunks[key]
+        self._names[rows] = None  # a ghost is nothing but its key in the memory
+        return list(zip(keys, statuses, strict=True))
 
     def _evict_among(
         self, n: int, protected: AbstractSet[OffloadKey], found: int
@@ -124,7 +243,9 @@ class TouchedARC(Policy):
                 self._header[kernels.TAKEN] = 0
                 kept += self._pass_over(n, protected)
                 # Look further each time, so that few rounds do, however many are passed over.
-                kept += self._pass_over(kernels.arc_peek(self._view, ahead), protected)
+                kept += self._pass_over(
+                    kernels.arc_peek(self._view, ahead, ahead) & kernels.LOW, protected
+                )
                 ahead *= 2
             elif doubted:
                 break
@@ -146,19 +267,35 @@ class TouchedARC(Policy):
         Returns:
             The rows of those that are protected.
         """
-        kept: list[int] = []
-        for at, key in enumerate(self._keys_out(0, count), self._out):
-            if self._chunks[key].ref_cnt:
-                self._header[at] |= kernels.PARK
-            elif key in protected:
-                kept.append(self._header[at])
-                self._header[at] |= kernels.KEEP
+        names = self._names[self._view[self._out : self._out + count]].tolist()
+        statuses = self._chunks_of(names)
+        held = set(filter(protected.__contains__, names)) if protected else set()
+        kept = [at for at, key in enumerate(names, self._out) if key in held] if held else []
+        busy: list[int] = []
+        if any(map(ref_count, statuses)):
+            busy = [at for at, chunk in enumerate(statuses, self._out) if chunk.ref_cnt]
+        rows = [self._header[at] for at in kept]
+        for at in kept:
+            self._header[at] |= kernels.KEEP
+        for at in busy:
+            self._header[at] |= kernels.PARK
         kernels.arc_flag(self._view, count)
-        return kept
+        return rows
 
     def _step(self, n: int) -> int:
+        self._moved |= self._has_replaced()
+        if self._marks:
+            self._note_marks()
+        leaves = self._leaves
+        if leaves:
+            self._close()
+            self._program[:0] = (kernels.LEAVE, len(leaves) // 2, *leaves)
+            leaves.clear()
         data, words, length = self._packed()  # which may move the memory
-        return kernels.arc_step(self._view, data, words, length, n, self.falls_back_to_t1)
+        found = kernels.arc_step(self._view, data, words, length, n, self.falls_back_to_t1)
+        self._name_rows()
+        self._settled = len(self._chunks)
+        return found
 
     def cachelaw_state(self, *requests: ReqContext) -> Hashable:
         """Return a value that is equal for two caches exactly if they will behave alike.
@@ -200,7 +337,8 @@ class ARC(TouchedARC):
         missed = keys_from(keys)
         if missed:
             missed.reverse()
-            self._note_all(kernels.MISS, 0, missed)
+            self._moved = True
+            self._note(kernels.MISS, 0, missed)
 
     def on_request_finished(
         self,
@@ -223,6 +361,9 @@ class ARC(TouchedARC):
             keys = [key for key, _ in seen]
             reused = [int(is_reused) for _, is_reused in seen]
         if keys:
+            self._note_marks()
+            self._close()
+            self._moved = True
             self._keys += keys
             self._program += (kernels.FINISH + kernels.ONE * len(keys), 0)
             self._program += reused

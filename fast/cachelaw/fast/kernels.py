@@ -8,7 +8,7 @@ sections, each at an offset that the header names.
     log       LRU: ranks in the order in which they were given, two words each
     heap      LRU: ranks that were not the highest when they were given, three words each
     links     ARC: the neighbours of each row in a doubly linked list, least recent first
-    out       the rows that an eviction has chosen
+    out       the rows that an eviction has chosen, or that will leave next
     tails     what is left of keys that are longer than a row holds
 
 Calls on a policy arrive as *programs*: words that say what happened to which keys, in order, and
@@ -18,8 +18,8 @@ program and the memory, and makes no arrays.
 Keys are compared in full. A hash that collides costs time and changes no answer.
 
 Everything that compiled code calls is in this file. The functions that a policy calls are
-`lru_step`, `lru_more`, `lru_settle`, `lru_unpark`, `arc_step`, `arc_select`, `arc_settle`,
-`arc_peek`, `arc_flag`, `arc_unkeep`, `arc_doubt`, `filter_step`, `empty`, `move` and `live_tails`.
+`lru_step`, `lru_unpark`, `arc_step`, `arc_select`, `arc_settle`, `arc_peek`, `arc_flag`,
+`arc_unkeep`, `arc_doubt`, `filter_step`, `empty`, `move` and `live_tails`.
 """
 
 from __future__ import annotations
@@ -57,16 +57,25 @@ TARGET = 23  # ARC: the target, as the bits of a double
 HAS_LINKS = 24  # whether there are links, 1 or 0
 WARMED = 25  # written only so that no compiler leaves out the reads of `warm`
 COUNTS = 26  # how many rows each list has, lists 0 to 4
-TAGS, FOUND = 32, 48  # what `warm` found out about the keys of the block at hand
-HEADER = 64
+HIGHEST = 31  # LRU: the serial number of the last row in `out`
+NEW_COUNT = 32  # how many rows the last program made
+PASSED = 33  # ARC: how many rows the last look ahead passed over
+TAGS, FOUND = 40, 72  # what `warm` found out about the keys of the block at hand
+NEW = 104  # the rows that the last program made: the number of the key and the row
+LEAVING_TAGS, LEAVING = 360, 392  # the keys and rows of a block that is forgotten
+HEADER = 424
 
-BLOCK = 16  # how many keys are looked up together
+BLOCK = 32  # how many keys are looked up together
+QUEUE = 256  # how many rows a program may make
+NUMBER = 1 << 32  # what the number of a key is times in NEW
 
 # Words of a row. The key takes the first five, the last one with zeros at its end.
 WIDTH = 8
 META = 5  # length of the key times 256, plus where the row is
 HI, LO = 6, 7  # LRU: the rank, (serial number, minus the end token)
 COUNT = 6  # the reuse filter: how often the key was seen
+
+FREED = -256  # the META of a row that is free: no key has that length
 
 INLINE = 40  # the longest key that a row holds, in bytes
 HEAD_WORDS = 4  # of a longer key; its fifth word says where in `tails` the rest is
@@ -81,6 +90,8 @@ LOGGED = 1  # in the log, by a rank that was the highest when it was given
 HEAPED = 2  # in the heap, by any other rank
 PARKED_ROW = 3  # in neither: it was found busy, and waits for its mark
 TAKEN_ROW = 4  # in `out`
+ARITY = 8  # how many entries of the heap are below one: so many are read at once
+AHEAD = 256  # how many more rows than are asked for may stay taken
 
 # ARC: where a row is is its list, plus these.
 PLACE = 15
@@ -89,9 +100,9 @@ BUSY = 32  # it was found busy, and waits for its mark: evictions pass it over
 KEPT = 64  # this eviction passes it over
 PASSED_OVER = BUSY | KEPT
 
-# What is said of a row in `out`, added to it. Nothing added: it is evicted.
+# What is said of a row in `out`, added to it.
 ROW = (1 << 40) - 1
-KEEP = 1 << 40  # it goes back where it was
+KEEP = 1 << 40  # ARC: it is protected
 PARK = 1 << 41  # it is busy
 
 # Programs. An instruction is a word (kind + 256 * number of keys), a word (rank) and, if the kind
@@ -106,6 +117,10 @@ READY = 6  # the key's chunk is idle
 INSERT = 7  # the key enters T1; the rank says whether its chunk is pending
 MISS = 8  # the key is about to be stored
 FINISH = 9  # a request that used the key has ended; the word says: 0 stored, 1 reused
+LEAVE = (
+    12  # no keys, and first of all: so many rows were evicted as the rank says. Two words follow
+)
+# for each of them: the number of the key in the program before which it left, and the row.
 # The reuse filter:
 SEE = 10  # the key was looked up
 ASK = 11  # was the key looked up often enough?
@@ -176,10 +191,10 @@ def same_key(memory: Memory, data: Words, start: int, length: int, row: int) -> 
     if memory[at + META] >> 8 != length:
         return False
     inline = words if length <= INLINE else HEAD_WORDS
-    for w in range(inline):
-        if memory[at + w] != data[start + w]:
-            return False
+    # One branch for all words: none of them is likely to differ.
     different = 0
+    for w in range(inline):
+        different |= memory[at + w] ^ data[start + w]
     for w in range(inline, words):
         different |= row_word(memory, row, w) ^ data[start + w]
     return different == 0
@@ -204,7 +219,7 @@ def key_less(memory: Memory, one: int, other: int) -> bool:
 # --- Rows and the index --------------------------------------------------------------------------
 
 
-@kernel(inline=True, borrows=True)
+@kernel(borrows=True)
 def find(memory: Memory, data: Words, start: int, length: int, tag: int) -> int:
     """Return the row of the key of `length` bytes at word `start`, -1 if it has none."""
     index, mask = memory[INDEX], memory[MASK]
@@ -217,6 +232,31 @@ def find(memory: Memory, data: Words, start: int, length: int, tag: int) -> int:
                 return row
         at = (at + 1) & mask
     return -1
+
+
+@kernel(inline=True, borrows=True)
+def likely_row(memory: Memory, tag: int) -> int:
+    """Return the first row whose key has that tag, -1 if there is none."""
+    index, mask = memory[INDEX], memory[MASK]
+    at = tag & mask
+    while memory[index + at] != 0:
+        if memory[index + at] >> 32 == tag:
+            return (memory[index + at] & LOW) - 1
+        at = (at + 1) & mask
+    return -1
+
+
+@kernel(inline=True, borrows=True)
+def row_of(memory: Memory, data: Words, start: int, length: int, key: int) -> int:
+    """Return the row of key number `key` of the block, -1 if it has none.
+
+    It is most likely the one that was found when the block was looked up. Since then rows may have
+    come and gone.
+    """
+    row = memory[FOUND + key]
+    if row >= 0 and same_key(memory, data, start, length, row):
+        return row
+    return find(memory, data, start, length, memory[TAGS + key])
 
 
 @kernel(inline=True, borrows=True)
@@ -259,10 +299,10 @@ def new_row(memory: Memory, data: Words, start: int, length: int, tag: int) -> i
 
 
 @kernel(borrows=True)
-def free_row(memory: Memory, row: int) -> None:
-    """Forget the key in `row`, which stands in no list any more."""
+def free_row(memory: Memory, row: int, tag: int) -> None:
+    """Forget the key in `row`, which has that tag and stands in no list any more."""
     index, mask = memory[INDEX], memory[MASK]
-    at = row_tag(memory, row) & mask
+    at = tag & mask
     while memory[index + at] & LOW != row + 1:
         at = (at + 1) & mask
     # Close the gap: an entry behind it moves up unless it would then stand before its own place.
@@ -276,34 +316,52 @@ def free_row(memory: Memory, row: int) -> None:
             memory[index + at] = 0
             gap = at
         at = (at + 1) & mask
-    memory[memory[RECORDS] + row * WIDTH + META] = 0
+    memory[memory[RECORDS] + row * WIDTH + META] = FREED
     memory[memory[RECORDS] + row * WIDTH] = memory[FREE]
     memory[FREE] = row
     memory[LIVE] -= 1
 
 
+# Looking up one key waits for memory three times over. The keys of a block are looked up side by
+# side, so that they wait together. Nothing is decided by that: what was read is then where it can
+# be had fast.
+
+
 @kernel(inline=True, borrows=True)
 def warm(memory: Memory, data: Words, start: int, length: int, count: int) -> None:
-    """Read all that will be needed of the next `count` keys, of one length, at most a block.
-
-    One look-up waits for memory three times over. Read side by side, those of a block wait
-    together. Nothing is decided here: what was read is then where it can be had fast.
-    """
+    """Look up the next `count` keys, of one length, at most a block, as far as tags tell."""
     for i in range(count):
         memory[TAGS + i] = key_tag(memory, data, start + i * ((length + 7) >> 3), length)
-    index, mask = memory[INDEX], memory[MASK]
-    for i in range(count):
-        memory[FOUND + i] = memory[index + (memory[TAGS + i] & mask)]
+    warm_index(memory, TAGS, count)
     read, records, links = 0, memory[RECORDS], memory[LINKS]
     for i in range(count):
-        row = max(memory[FOUND + i] & LOW, 1) - 1
-        read ^= memory[records + row * WIDTH]
+        memory[FOUND + i] = likely_row(memory, memory[TAGS + i])
+    for i in range(count):
+        read ^= memory[records + max(memory[FOUND + i], 0) * WIDTH]
     if memory[HAS_LINKS]:
         for i in range(count):
-            row = max(memory[FOUND + i] & LOW, 1) - 1
+            row = max(memory[FOUND + i], 0)
             read ^= memory[links + 2 * memory[links + 2 * row + PREV]]
             read ^= memory[links + 2 * memory[links + 2 * row + NEXT]]
     memory[WARMED] = read
+
+
+@kernel(inline=True, borrows=True)
+def warm_index(memory: Memory, tags: int, count: int) -> None:
+    """Read where the `count` tags from word `tags` on stand in the index."""
+    index, mask, read = memory[INDEX], memory[MASK], 0
+    for i in range(count):
+        read ^= memory[index + (memory[tags + i] & mask)]
+    memory[WARMED] = read
+
+
+@kernel(inline=True, borrows=True)
+def make_row(memory: Memory, data: Words, start: int, length: int, key: int, number: int) -> int:
+    """Return a new row for key number `key` of the block, number `number` of the program."""
+    row = new_row(memory, data, start, length, memory[TAGS + key])
+    memory[NEW + memory[NEW_COUNT]] = number * NUMBER + row
+    memory[NEW_COUNT] += 1
+    return row
 
 
 # --- Lists ---------------------------------------------------------------------------------------
@@ -370,6 +428,7 @@ def empty(memory: Memory) -> None:
     memory[TAILS_USED] = 0
     memory[TAKEN] = 0
     memory[PARKED] = 0
+    memory[NEW_COUNT] = 0
     memory[TARGET] = 0  # the bits of 0.0
     for which in range(LISTS):
         memory[COUNTS + which] = 0
@@ -385,7 +444,7 @@ def move(old: Memory, memory: Memory) -> None:
 
     Rows keep their numbers; the tails of keys that are forgotten are left behind.
     """
-    for at in (USED, FREE, LIVE, TAKEN, PARKED, TARGET):
+    for at in (USED, FREE, LIVE, TAKEN, HIGHEST, PARKED, TARGET):
         memory[at] = old[at]
     for at in range(old[USED] * WIDTH):
         memory[memory[RECORDS] + at] = old[old[RECORDS] + at]
@@ -455,7 +514,16 @@ def live_tails(memory: Memory) -> int:
 def is_logged(memory: Memory, row: int, serial: int) -> bool:
     """Say whether a log entry is not stale."""
     at = memory[RECORDS] + row * WIDTH
-    return memory[at + META] & 255 == LOGGED and memory[at + HI] == serial
+    return ((memory[at + META] & 255) ^ LOGGED) | (memory[at + HI] ^ serial) == 0
+
+
+@kernel(inline=True, borrows=True)
+def warm_log(memory: Memory, first: int, end: int) -> None:
+    """Read the rows of the log entries from `first` to `end`."""
+    read = 0
+    for at in range(first, end):
+        read ^= memory[memory[RECORDS] + memory[memory[LOG] + 2 * at + 1] * WIDTH + META]
+    memory[WARMED] = read
 
 
 @kernel(borrows=True)
@@ -463,47 +531,58 @@ def close_log(memory: Memory) -> None:
     """Make room in the log: leave out what is stale."""
     log, end = memory[LOG], 0
     for at in range(memory[LOG_FIRST], memory[LOG_END]):
+        if at % BLOCK == 0:
+            warm_log(memory, at, min(at + BLOCK, memory[LOG_END]))
         serial, row = memory[log + 2 * at], memory[log + 2 * at + 1]
-        if is_logged(memory, row, serial):
-            memory[log + 2 * end] = serial
-            memory[log + 2 * end + 1] = row
-            end += 1
+        # No branch here: whether an entry is stale cannot be foretold.
+        memory[log + 2 * end] = serial
+        memory[log + 2 * end + 1] = row
+        end += 1 if is_logged(memory, row, serial) else 0
     memory[LOG_FIRST] = 0
     memory[LOG_END] = end
 
 
-# The heap is a binary one of (serial number, minus the end token, row), lowest first, with stale
+# The heap is one of (serial number, minus the end token, row), lowest first, with stale
 # entries too. Those of equal rank are in no order; `lru_take` puts them into that of their keys.
 
 
 @kernel(inline=True, borrows=True)
-def heap_before(memory: Memory, one: int, other: int) -> bool:
-    """Say whether the heap entry at word `one` ranks below that at word `other`."""
-    if memory[one] != memory[other]:
-        return memory[one] < memory[other]
-    return memory[one + 1] < memory[other + 1]
+def ranks_below(memory: Memory, row: int, hi: int, lo: int) -> bool:
+    """Say whether the rank of `row` is below (`hi`, `lo`)."""
+    at = memory[RECORDS] + row * WIDTH
+    return memory[at + HI] < hi or (memory[at + HI] == hi and memory[at + LO] < lo)
+
+
+@kernel(inline=True, borrows=True)
+def heap_before(memory: Memory, at: int, hi: int, lo: int) -> bool:
+    """Say whether the heap entry at word `at` ranks below (`hi`, `lo`)."""
+    # No branch here: which of two entries ranks below cannot be foretold.
+    return (memory[at] < hi) | ((memory[at] == hi) & (memory[at + 1] < lo))
+
+
+@kernel(inline=True, borrows=True)
+def heap_put(memory: Memory, at: int, hi: int, lo: int, row: int) -> None:
+    """Write the heap entry at word `at`."""
+    memory[at] = hi
+    memory[at + 1] = lo
+    memory[at + 2] = row
 
 
 @kernel(borrows=True)
-def heap_swap(memory: Memory, one: int, other: int) -> None:
-    """Swap the heap entries at words `one` and `other`."""
-    for i in range(3):
-        memory[one + i], memory[other + i] = memory[other + i], memory[one + i]
-
-
-@kernel(borrows=True)
-def heap_down(memory: Memory, at: int) -> None:
-    """Move entry `at` down until nothing below it ranks lower."""
+def heap_down(memory: Memory, at: int, hi: int, lo: int, row: int) -> None:
+    """Put an entry in place of number `at`, or below, so that nothing below it ranks lower."""
     heap, count = memory[HEAP], memory[HEAP_COUNT]
-    while True:
-        lowest = at
-        for child in range(2 * at + 1, min(2 * at + 3, count)):
-            if heap_before(memory, heap + 3 * child, heap + 3 * lowest):
-                lowest = child
-        if lowest == at:
-            return
-        heap_swap(memory, heap + 3 * at, heap + 3 * lowest)
-        at = lowest
+    while ARITY * at + 1 < count:
+        lowest = heap + 3 * (ARITY * at + 1)
+        for number in range(ARITY * at + 2, min(ARITY * at + 1 + ARITY, count)):
+            child = heap + 3 * number
+            before = heap_before(memory, child, memory[lowest], memory[lowest + 1])
+            lowest = child if before else lowest
+        if not heap_before(memory, lowest, hi, lo):
+            break
+        heap_put(memory, heap + 3 * at, memory[lowest], memory[lowest + 1], memory[lowest + 2])
+        at = (lowest - heap) // 3
+    heap_put(memory, heap + 3 * at, hi, lo, row)
 
 
 @kernel(borrows=True)
@@ -512,8 +591,9 @@ def heap_pop(memory: Memory) -> int:
     heap = memory[HEAP]
     row = memory[heap + 2]
     memory[HEAP_COUNT] -= 1
-    heap_swap(memory, heap, heap + 3 * memory[HEAP_COUNT])
-    heap_down(memory, 0)
+    last = heap + 3 * memory[HEAP_COUNT]
+    if last > heap:
+        heap_down(memory, 0, memory[last], memory[last + 1], memory[last + 2])
     return row
 
 
@@ -524,13 +604,12 @@ def rebuild_heap(memory: Memory) -> None:
     for row in range(memory[USED]):
         at = memory[RECORDS] + row * WIDTH
         if memory[at + META] & 255 == HEAPED:
-            memory[heap + 3 * count] = memory[at + HI]
-            memory[heap + 3 * count + 1] = memory[at + LO]
-            memory[heap + 3 * count + 2] = row
+            heap_put(memory, heap + 3 * count, memory[at + HI], memory[at + LO], row)
             count += 1
     memory[HEAP_COUNT] = count
-    for at in range(count // 2 - 1, -1, -1):
-        heap_down(memory, at)
+    for number in range((count - 2) // ARITY, -1, -1):
+        at = heap + 3 * number
+        heap_down(memory, number, memory[at], memory[at + 1], memory[at + 2])
 
 
 @kernel(borrows=True)
@@ -543,15 +622,14 @@ def heap_push(memory: Memory, row: int) -> None:
     heap, at = memory[HEAP], memory[HEAP_COUNT]
     memory[HEAP_COUNT] += 1
     record = memory[RECORDS] + row * WIDTH
-    memory[heap + 3 * at] = memory[record + HI]
-    memory[heap + 3 * at + 1] = memory[record + LO]
-    memory[heap + 3 * at + 2] = row
+    hi, lo = memory[record + HI], memory[record + LO]
     while at > 0:
-        parent = (at - 1) >> 1
-        if not heap_before(memory, heap + 3 * at, heap + 3 * parent):
-            return
-        heap_swap(memory, heap + 3 * at, heap + 3 * parent)
-        at = parent
+        parent = heap + 3 * ((at - 1) // ARITY)
+        if not ranks_below(memory, row, memory[parent], memory[parent + 1]):
+            break
+        heap_put(memory, heap + 3 * at, memory[parent], memory[parent + 1], memory[parent + 2])
+        at = (at - 1) // ARITY
+    heap_put(memory, heap + 3 * at, hi, lo, row)
 
 
 @kernel(inline=True, borrows=True)
@@ -596,70 +674,10 @@ def lru_at(memory: Memory, row: int, hi: int, lo: int) -> None:
 
 
 @kernel(inline=True, borrows=True)
-def lru_touch(memory: Memory, data: Words, start: int, length: int, tag: int, serial: int) -> None:
-    """Give the key at word `start` the last place, if it has one."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0:
-        lru_last(memory, row, serial)
-
-
-@kernel(inline=True, borrows=True)
-def lru_place_last(
-    memory: Memory, data: Words, start: int, length: int, tag: int, serial: int
-) -> None:
-    """Give the key at word `start` the last place, whether or not it has one."""
-    row = find(memory, data, start, length, tag)
-    if row < 0:
-        row = new_row(memory, data, start, length, tag)
-    lru_last(memory, row, serial)
-
-
-@kernel(inline=True, borrows=True)
-def lru_place_at(
-    memory: Memory, data: Words, start: int, length: int, tag: int, hi: int, lo: int
-) -> None:
-    """Give the key at word `start` the rank (`hi`, `lo`), whether or not it has one."""
-    row = find(memory, data, start, length, tag)
-    if row < 0:
-        row = new_row(memory, data, start, length, tag)
-    lru_at(memory, row, hi, lo)
-
-
-@kernel(inline=True, borrows=True)
-def lru_join(
-    memory: Memory, data: Words, start: int, length: int, tag: int, hi: int, lo: int
-) -> None:
-    """Give the key at word `start` the rank (`hi`, `lo`), if it has a lower one."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0:
-        at = memory[RECORDS] + row * WIDTH
-        if memory[at + HI] < hi or (memory[at + HI] == hi and memory[at + LO] < lo):
-            lru_at(memory, row, hi, lo)
-
-
-@kernel(inline=True, borrows=True)
-def lru_forget(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Forget the key at word `start`."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0:
-        if where(memory, row) == PARKED_ROW:
-            memory[PARKED] -= 1
-        free_row(memory, row)
-
-
-@kernel(inline=True, borrows=True)
-def lru_ready(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Give the key at word `start` its place again, if it is parked."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0 and where(memory, row) == PARKED_ROW:
-        memory[PARKED] -= 1
-        heap_push(memory, row)
-
-
-@kernel(inline=True, borrows=True)
 def lru_run(memory: Memory, data: Words, words: int, length: int) -> None:
     """Run a program of `words` words, whose keys follow it, all of `length` bytes or MIXED."""
-    at, start, key = 0, words, 0
+    at, start, key, number = 0, words, 0, 0
+    memory[NEW_COUNT] = 0
     while at < words:
         kind, count, hi = data[at] & 255, data[at] >> 8, data[at + 1]
         at += 2
@@ -669,26 +687,32 @@ def lru_run(memory: Memory, data: Words, words: int, length: int) -> None:
                 size = data[start]
                 start += 1
                 memory[TAGS + key] = key_tag(memory, data, start, size)
+                memory[FOUND + key] = likely_row(memory, memory[TAGS + key])
             elif key == 0:
                 left = (len(data) - start) // ((length + 7) >> 3)
                 warm(memory, data, start, length, min(left, BLOCK))
-            tag = memory[TAGS + key]
-            if kind == TOUCH:
-                lru_touch(memory, data, start, size, tag, hi + i)
-            elif kind == LAST:
-                lru_place_last(memory, data, start, size, tag, hi + i)
-            elif kind == AT:
-                lru_place_at(memory, data, start, size, tag, hi, data[at])
+            row = row_of(memory, data, start, size, key)
+            if row < 0 and kind in (LAST, AT):
+                row = make_row(memory, data, start, size, key, number)
+            lo = 0
+            if kind in (AT, JOIN):
+                lo = data[at]
                 at += 1
-            elif kind == JOIN:
-                lru_join(memory, data, start, size, tag, hi, data[at])
-                at += 1
-            elif kind == FORGET:
-                lru_forget(memory, data, start, size, tag)
-            elif kind == READY:
-                lru_ready(memory, data, start, size, tag)
+            if row >= 0:
+                if kind in (TOUCH, LAST):
+                    lru_last(memory, row, hi + i)
+                elif kind == AT or (kind == JOIN and ranks_below(memory, row, hi, lo)):
+                    lru_at(memory, row, hi, lo)
+                elif kind == FORGET:
+                    if where(memory, row) == PARKED_ROW:
+                        memory[PARKED] -= 1
+                    free_row(memory, row, memory[TAGS + key])
+                elif kind == READY and where(memory, row) == PARKED_ROW:
+                    memory[PARKED] -= 1
+                    heap_push(memory, row)
             start += (size + 7) >> 3
             key = (key + 1) % BLOCK
+            number += 1
 
 
 @kernel(borrows=True)
@@ -707,23 +731,91 @@ def sort_by_key(memory: Memory, first: int, count: int) -> None:
         gap //= 3
 
 
-@kernel(inline=True, borrows=True)
-def lru_take(memory: Memory, n: int) -> int:
-    """Move the `n` rows of lowest rank to `out`, or all if there are fewer; return how many.
+# The rows that will leave next are *taken* ahead of time: they stand in `out`, lowest rank first,
+# and nowhere else. A row that gets another rank is taken no more; should one get a rank below that
+# of the last that is taken, all go back.
 
-    They are neither evicted nor back before `lru_settle`.
-    """
+
+@kernel(inline=True, borrows=True)
+def lru_settle(memory: Memory, gone: int) -> None:
+    """Evict the first `gone` rows in `out`, and park those that are said to be busy."""
+    taken, out = memory[TAKEN], memory[OUT]
+    kept = 0
+    for first in range(0, taken, BLOCK):
+        count = min(taken - first, BLOCK)
+        if first < gone:
+            for i in range(count):
+                memory[LEAVING_TAGS + i] = row_tag(memory, memory[out + first + i] & ROW)
+            warm_index(memory, LEAVING_TAGS, count)
+        for i in range(count):
+            noted = memory[out + first + i]
+            row = noted & ROW
+            if where(memory, row) != TAKEN_ROW:
+                continue
+            if noted & PARK:
+                put(memory, row, PARKED_ROW)
+                memory[PARKED] += 1
+            elif first + i < gone:
+                free_row(memory, row, memory[LEAVING_TAGS + i])
+            else:
+                memory[out + kept] = row
+                kept += 1
+    memory[TAKEN] = kept
+
+
+@kernel(borrows=True)
+def lru_put_back(memory: Memory, count: int) -> None:
+    """Put the rows in `out` from number `count` on back into the order."""
+    for i in range(count, memory[TAKEN]):
+        heap_push(memory, memory[memory[OUT] + i])
+    memory[TAKEN] = count
+
+
+@kernel(inline=True, borrows=True)
+def drop_stale(memory: Memory) -> None:
+    """Take stale entries off the top of the heap."""
+    heap = memory[HEAP]
+    while memory[HEAP_COUNT] > 0 and not is_heaped(
+        memory, memory[heap + 2], memory[heap], memory[heap + 1]
+    ):
+        heap_pop(memory)
+
+
+@kernel(inline=True, borrows=True)
+def lru_review(memory: Memory, n: int) -> None:
+    """Leave in `out` those that are still the next to leave, and not many more than `n`."""
+    taken, out, heap, kept = memory[TAKEN], memory[OUT], memory[HEAP], 0
+    for i in range(taken):
+        row = memory[out + i]
+        if where(memory, row) == TAKEN_ROW:
+            memory[out + kept] = row
+            kept += 1
+    memory[TAKEN] = kept
+    if kept > 0:
+        drop_stale(memory)
+        last = memory[out + kept - 1]
+        if memory[HEAP_COUNT] > 0 and not ranks_below(memory, last, memory[heap], memory[heap + 1]):
+            lru_put_back(memory, 0)
+        elif kept > n + AHEAD:
+            lru_put_back(memory, n + AHEAD)
+
+
+@kernel(inline=True, borrows=True)
+def lru_take(memory: Memory, n: int) -> None:
+    """Move the rows of lowest rank to `out`, until there are `n` or no more to move."""
     taken, out, log, heap = memory[TAKEN], memory[OUT], memory[LOG], memory[HEAP]
-    first_taken, goal = taken, taken + n
-    while taken < goal:
-        while memory[HEAP_COUNT] > 0 and not is_heaped(
-            memory, memory[heap + 2], memory[heap], memory[heap + 1]
-        ):
-            heap_pop(memory)
+    warmed = memory[LOG_FIRST]
+    while taken < n:
+        drop_stale(memory)
         first, end = memory[LOG_FIRST], memory[LOG_END]
-        while first < end and not is_logged(
-            memory, memory[log + 2 * first + 1], memory[log + 2 * first]
-        ):
+        while True:
+            if first == warmed:
+                warmed = min(first + BLOCK, end)
+                warm_log(memory, first, warmed)
+            if first == end or is_logged(
+                memory, memory[log + 2 * first + 1], memory[log + 2 * first]
+            ):
+                break
             first += 1
         memory[LOG_FIRST] = first
         heaped = memory[HEAP_COUNT] > 0
@@ -745,42 +837,41 @@ def lru_take(memory: Memory, n: int) -> int:
                 memory[out + end] = row
                 end += 1
         sort_by_key(memory, out + taken, end - taken)  # lru/equal-rank-by-key-order
-        while end > goal:
+        while end > n:
             end -= 1
             heap_push(memory, memory[out + end])
         taken = end
     memory[TAKEN] = taken
-    return taken - first_taken
-
-
-@kernel(inline=True, borrows=True)
-def lru_settle(memory: Memory) -> None:
-    """Do with the rows in `out` what is said of each: evict, keep or park it."""
-    taken, out = memory[TAKEN], memory[OUT]
-    memory[TAKEN] = 0
-    for i in range(taken):
-        row = memory[out + i] & ROW
-        if memory[out + i] & KEEP:
-            heap_push(memory, row)  # lru/passed-over-keeps-place
-        elif memory[out + i] & PARK:
-            put(memory, row, PARKED_ROW)
-            memory[PARKED] += 1
-        else:
-            free_row(memory, row)
 
 
 @kernel(borrows=True)
-def lru_step(memory: Memory, data: Words, words: int, length: int, n: int) -> int:
-    """Evict what is in `out`, run a program, take `n` rows; return how many were taken."""
-    lru_settle(memory)
+def lru_step(
+    memory: Memory, data: Words, words: int, length: int, gone: int, n: int, more: int
+) -> int:
+    """Evict rows in `out`, run a program, and take the rows that will leave next.
+
+    Args:
+        memory: the memory.
+        data: the program, and its keys.
+        words: how many words the program has.
+        length: of each key in bytes, or MIXED.
+        gone: the first so many rows in `out` have left, except for those that are to be parked.
+        n: so many rows are to stand in `out` if there are as many, none need be if it is 0.
+        more: so many more are taken if there are too few.
+
+    Returns:
+        How many rows stand in `out`.
+    """
+    lru_settle(memory, gone)
     lru_run(memory, data, words, length)
-    return lru_take(memory, n)
-
-
-@kernel(borrows=True)
-def lru_more(memory: Memory, n: int) -> int:
-    """Take up to `n` rows more, behind those in `out`; return how many were taken."""
-    return lru_take(memory, n)
+    if n > 0:
+        lru_review(memory, n)
+        if memory[TAKEN] < n:
+            lru_take(memory, n + more)
+        if memory[TAKEN] > 0:
+            last = memory[memory[OUT] + memory[TAKEN] - 1]
+            memory[HIGHEST] = memory[memory[RECORDS] + last * WIDTH + HI]
+    return memory[TAKEN]
 
 
 @kernel(borrows=True)
@@ -857,100 +948,120 @@ def arc_adapt(memory: Memory, row: int) -> None:
 
 
 @kernel(inline=True, borrows=True)
-def arc_insert(
-    memory: Memory, data: Words, start: int, length: int, tag: int, pending: int
-) -> None:
-    """Put the key at word `start` into T1, even if it is a ghost (`arc/insert-into-t1`)."""
-    row = find(memory, data, start, length, tag)
-    if row < 0:
-        row = new_row(memory, data, start, length, tag)
-        append(memory, row, T1)
-    else:
-        arc_move(memory, row, where(memory, row) & PLACE, T1)  # arc/insert-takes-ghost
-    put(memory, row, T1 | (PENDING | BUSY if pending else 0))
-
-
-@kernel(inline=True, borrows=True)
-def arc_touch(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Use the key at word `start`."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0:
-        flags = where(memory, row)
-        if flags & PLACE >= B1:
-            arc_adapt(memory, row)
-        elif flags & PENDING:
-            arc_move(memory, row, flags & PLACE, flags & PLACE)  # arc/pending-stays-in-t1
-        else:
-            arc_move(memory, row, flags & PLACE, T2)  # arc/second-use-promotes, arc/use-renews-t2
-
-
-@kernel(inline=True, borrows=True)
-def arc_miss(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Observe that the key at word `start` was missed (`arc/miss-adapts`)."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0 and where(memory, row) & PLACE >= B1:
+def arc_touch(memory: Memory, row: int) -> None:
+    """Use the key of `row`."""
+    flags = where(memory, row)
+    if flags & PLACE >= B1:
         arc_adapt(memory, row)
+    elif flags & PENDING:
+        arc_move(memory, row, flags & PLACE, flags & PLACE)  # arc/pending-stays-in-t1
+    else:
+        arc_move(memory, row, flags & PLACE, T2)  # arc/second-use-promotes, arc/use-renews-t2
 
 
 @kernel(inline=True, borrows=True)
-def arc_finish(memory: Memory, data: Words, start: int, length: int, tag: int, reused: int) -> None:
-    """Take in that a request which stored or reused the key at word `start` has ended."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0 and where(memory, row) & PLACE < B1:
-        place = where(memory, row) & PLACE
-        # arc/reuse-promotes, arc/store-is-not-reuse
-        arc_move(memory, row, place, T2 if reused else place)
+def arc_leave(memory: Memory, row: int) -> None:
+    """Turn `row`, which was evicted, into a ghost."""
+    place = where(memory, row) & PLACE
+    arc_move(memory, row, place, place + B1 - T1)  # arc/victim-becomes-ghost
+    put(memory, row, place + B1 - T1)
 
 
 @kernel(inline=True, borrows=True)
-def arc_forget(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Forget the chunk of the key at word `start` (`arc/remove-leaves-no-ghost`)."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0 and where(memory, row) & PLACE < B1:
-        unlink(memory, row, where(memory, row) & PLACE)
-        free_row(memory, row)
+def arc_trim(memory: Memory) -> None:
+    """Drop the ghosts that are too many (`arc/ghosts-trimmed-to-capacity`)."""
+    for ghosts in (B1, B2):
+        while memory[COUNTS + ghosts] > memory[CAPACITY]:
+            count = min(memory[COUNTS + ghosts] - memory[CAPACITY], BLOCK)
+            row = memory[ROWS] + ghosts
+            for i in range(count):
+                row = after(memory, row)
+                memory[LEAVING + i] = row
+            for i in range(count):
+                memory[LEAVING_TAGS + i] = row_tag(memory, memory[LEAVING + i])
+            warm_index(memory, LEAVING_TAGS, count)
+            for i in range(count):
+                unlink(memory, memory[LEAVING + i], ghosts)
+                free_row(memory, memory[LEAVING + i], memory[LEAVING_TAGS + i])
 
 
-@kernel(inline=True, borrows=True)
-def arc_ready(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """Learn that the chunk of the key at word `start` is idle."""
-    row = find(memory, data, start, length, tag)
-    if row >= 0:
-        put(memory, row, where(memory, row) & ~(PENDING | BUSY))
+@kernel(borrows=True)
+def arc_settle(memory: Memory) -> None:
+    """Turn the rows in `out` into ghosts."""
+    taken, out = memory[TAKEN], memory[OUT]
+    memory[TAKEN] = 0
+    for first in range(0, taken, BLOCK):
+        count, read = min(taken - first, BLOCK), 0
+        for i in range(first, first + count):
+            row = memory[out + i]
+            read ^= memory[memory[LINKS] + 2 * row] ^ memory[memory[RECORDS] + row * WIDTH + META]
+        memory[WARMED] = read
+        for i in range(first, first + count):
+            arc_leave(memory, memory[out + i])
+    arc_trim(memory)
 
 
 @kernel(inline=True, borrows=True)
 def arc_run(memory: Memory, data: Words, words: int, length: int) -> None:
     """Run a program of `words` words, whose keys follow it, all of `length` bytes or MIXED."""
-    at, start, key = 0, words, 0
+    at, start, key, number = 0, words, 0, 0
+    leave = leaves = 0
+    memory[NEW_COUNT] = 0
     while at < words:
         kind, count, hi = data[at] & 255, data[at] >> 8, data[at + 1]
         at += 2
+        if kind == LEAVE:
+            leave, at = at, at + 2 * hi
+            leaves = at
         for _ in range(count):
             size = length
             if length == MIXED:
                 size = data[start]
                 start += 1
                 memory[TAGS + key] = key_tag(memory, data, start, size)
+                memory[FOUND + key] = likely_row(memory, memory[TAGS + key])
             elif key == 0:
                 left = (len(data) - start) // ((length + 7) >> 3)
                 warm(memory, data, start, length, min(left, BLOCK))
-            tag = memory[TAGS + key]
-            if kind == TOUCH:
-                arc_touch(memory, data, start, size, tag)
-            elif kind == INSERT:
-                arc_insert(memory, data, start, size, tag, hi)
-            elif kind == MISS:
-                arc_miss(memory, data, start, size, tag)
-            elif kind == FINISH:
-                arc_finish(memory, data, start, size, tag, data[at])
+            while leave < leaves and data[leave] == number:
+                arc_leave(memory, data[leave + 1])
+                arc_trim(memory)
+                leave += 2
+            row = row_of(memory, data, start, size, key)
+            if kind == INSERT:  # arc/insert-into-t1
+                if row < 0:
+                    row = make_row(memory, data, start, size, key, number)
+                    append(memory, row, T1)
+                else:
+                    place = where(memory, row) & PLACE
+                    if place >= B1:
+                        memory[NEW + memory[NEW_COUNT]] = number * NUMBER + row
+                        memory[NEW_COUNT] += 1
+                    arc_move(memory, row, place, T1)  # arc/insert-takes-ghost
+                put(memory, row, T1 | (PENDING | BUSY if hi else 0))
+            elif row >= 0:
+                place = where(memory, row) & PLACE
+                if kind == TOUCH:
+                    arc_touch(memory, row)
+                elif kind == MISS and place >= B1:  # arc/miss-adapts
+                    arc_adapt(memory, row)
+                elif kind == FINISH and place < B1:
+                    # arc/reuse-promotes, arc/store-is-not-reuse
+                    arc_move(memory, row, place, T2 if data[at] else place)
+                elif kind == FORGET and place < B1:  # arc/remove-leaves-no-ghost
+                    unlink(memory, row, place)
+                    free_row(memory, row, memory[TAGS + key])
+                elif kind == READY:
+                    put(memory, row, where(memory, row) & ~(PENDING | BUSY))
+            if kind == FINISH:
                 at += 1
-            elif kind == FORGET:
-                arc_forget(memory, data, start, size, tag)
-            elif kind == READY:
-                arc_ready(memory, data, start, size, tag)
             start += (size + 7) >> 3
             key = (key + 1) % BLOCK
+            number += 1
+    while leave < leaves:
+        arc_leave(memory, data[leave + 1])
+        arc_trim(memory)
+        leave += 2
 
 
 @kernel(inline=True, borrows=True)
@@ -989,25 +1100,6 @@ def arc_select(memory: Memory, n: int, falls_back: bool) -> int:
 
 
 @kernel(borrows=True)
-def arc_settle(memory: Memory) -> None:
-    """Turn the rows in `out` into ghosts, and trim the ghost lists."""
-    taken, out = memory[TAKEN], memory[OUT]
-    if taken == 0:
-        return
-    memory[TAKEN] = 0
-    for i in range(taken):
-        row = memory[out + i]
-        place = where(memory, row) & PLACE
-        arc_move(memory, row, place, place + B1 - T1)  # arc/victim-becomes-ghost
-        put(memory, row, place + B1 - T1)
-    for ghosts in (B1, B2):
-        while memory[COUNTS + ghosts] > memory[CAPACITY]:  # arc/ghosts-trimmed-to-capacity
-            row = after(memory, memory[ROWS] + ghosts)
-            unlink(memory, row, ghosts)
-            free_row(memory, row)
-
-
-@kernel(borrows=True)
 def arc_step(memory: Memory, data: Words, words: int, length: int, n: int, falls_back: bool) -> int:
     """Evict what is in `out`, run a program, choose `n` victims; return how many were found."""
     arc_settle(memory)
@@ -1016,18 +1108,27 @@ def arc_step(memory: Memory, data: Words, words: int, length: int, n: int, falls
 
 
 @kernel(borrows=True)
-def arc_peek(memory: Memory, n: int) -> int:
-    """Note in `out` the next `n` rows of T1 and of T2 that are not passed over; return how many."""
-    out, found = memory[OUT], 0
+def arc_peek(memory: Memory, n1: int, n2: int) -> int:
+    """Note in `out` the next rows that are not passed over, `n1` of T1 and then `n2` of T2.
+
+    Returns:
+        How many they are, and NUMBER times how many of them are in T1.
+    """
+    out, found, in_t1, passed = memory[OUT], 0, 0, 0
     for which in (T1, T2):
-        row = arc_next(memory, memory[ROWS] + which)
-        for _ in range(n):
-            if row >= memory[ROWS]:
-                break
-            memory[out + found] = row
-            found += 1
-            row = arc_next(memory, row)
-    return found
+        goal = found + (n1 if which == T1 else n2)
+        row = after(memory, memory[ROWS] + which)
+        while found < goal and row < memory[ROWS]:
+            if where(memory, row) & PASSED_OVER:
+                passed += 1
+            else:
+                memory[out + found] = row
+                found += 1
+            row = after(memory, row)
+        if which == T1:
+            in_t1 = found
+    memory[PASSED] = passed
+    return in_t1 * NUMBER + found
 
 
 @kernel(borrows=True)
@@ -1068,15 +1169,15 @@ TRACKED = 1  # the list
 
 
 @kernel(inline=True, borrows=True)
-def filter_see(memory: Memory, data: Words, start: int, length: int, tag: int) -> None:
-    """See the key at word `start` once more."""
-    row = find(memory, data, start, length, tag)
+def filter_see(memory: Memory, data: Words, start: int, length: int, key: int) -> None:
+    """See key number `key` of the block, at word `start`, once more."""
+    row = row_of(memory, data, start, length, key)
     if row < 0:
         if memory[LIVE] >= memory[CAPACITY]:  # reuse-filter/tracker-drops-least-recent
             oldest = after(memory, memory[ROWS] + TRACKED)
             unlink(memory, oldest, TRACKED)
-            free_row(memory, oldest)
-        row = new_row(memory, data, start, length, tag)
+            free_row(memory, oldest, row_tag(memory, oldest))
+        row = new_row(memory, data, start, length, memory[TAGS + key])
         put(memory, row, TRACKED)
         memory[memory[RECORDS] + row * WIDTH + COUNT] = 0
     else:
@@ -1087,10 +1188,10 @@ def filter_see(memory: Memory, data: Words, start: int, length: int, tag: int) -
 
 @kernel(inline=True, borrows=True)
 def filter_ask(
-    memory: Memory, data: Words, start: int, length: int, tag: int, threshold: int
+    memory: Memory, data: Words, start: int, length: int, key: int, threshold: int
 ) -> bool:
-    """Say whether the key at word `start` was seen `threshold` times or more."""
-    row = find(memory, data, start, length, tag)
+    """Say whether key number `key` of the block was seen `threshold` times or more."""
+    row = row_of(memory, data, start, length, key)
     return row >= 0 and memory[memory[RECORDS] + row * WIDTH + COUNT] >= threshold
 
 
@@ -1111,14 +1212,14 @@ def filter_step(memory: Memory, data: Words, words: int, length: int, threshold:
                 size = data[start]
                 start += 1
                 memory[TAGS + key] = key_tag(memory, data, start, size)
+                memory[FOUND + key] = likely_row(memory, memory[TAGS + key])
             elif key == 0:
                 left = (len(data) - start) // ((length + 7) >> 3)
                 warm(memory, data, start, length, min(left, BLOCK))
-            tag = memory[TAGS + key]
             if kind == SEE:
-                filter_see(memory, data, start, size, tag)
+                filter_see(memory, data, start, size, key)
             else:
-                enough = filter_ask(memory, data, start, size, tag, threshold)
+                enough = filter_ask(memory, data, start, size, key, threshold)
                 memory[memory[OUT] + asked] = 1 if enough else 0
                 asked += 1
             start += (size + 7) >> 3

@@ -4,6 +4,10 @@ What is said there is not said again; the names in the comments are clauses of `
 Every key that has a place has a rank, a pair of numbers, and the lowest leaves first. A use takes
 the next serial number; in v0.33 a running request takes one for all that it uses.
 
+Which keys will leave next is looked up ahead of time, so that an eviction of few costs no call of a
+kernel. What was found holds as long as nothing happens but evictions, and inserts of new keys at
+higher ranks.
+
 The modules of the editions (`v024.py`, `v031.py`, `v033.py`) give these classes the signatures of
 their day.
 """
@@ -16,14 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachelaw.fast import kernels
-from cachelaw.fast.table import LIMIT, Policy, key_from, keys_from
+from cachelaw.fast.table import FURTHEST, LIMIT, Policy, key_from, keys_from, ref_count
 from cachelaw.reference import OffloadKey, ReqContext
 from cachelaw.reference.policy import Victims
 
-LAST_ONE = kernels.LAST + kernels.ONE
-AT_ONE = kernels.AT + kernels.ONE
-FORGET_ONE = kernels.FORGET + kernels.ONE
-READY_ONE = kernels.READY + kernels.ONE
+# What the queue can be open for, see Table: keys that take the next serial numbers. A request, as a
+# third, stands for keys that take its rank.
+PLACED, TOUCHED = object(), object()
 
 
 class LRU(Policy):
@@ -36,10 +39,23 @@ class LRU(Policy):
         ValueError: `cache_capacity` is not an int of 1 or more.
     """
 
+    has_busy_in_order = True
+    """Whether busy chunks have places too."""
+
     def __init__(self, cache_capacity: int) -> None:
         super().__init__(cache_capacity)
         self._serial = 0
         self._parked = False
+        self._look_nowhere()
+
+    def _look_nowhere(self) -> None:
+        """Know nothing of what will leave next."""
+        self._ahead: list[OffloadKey] = []  # what will leave next, lowest rank first
+        self._next = 0  # how many of them have left
+        self._moved = True  # whether something may have happened to the others
+        self._highest = 0  # the serial number of the last of them
+        self._settled = 0  # how many residents there are, without those in the queue
+        self._reach = 0  # how far to look ahead
 
     def remove(self, key: OffloadKey) -> None:
         """Forget the chunk (`remove/forgets`).
@@ -48,7 +64,8 @@ class LRU(Policy):
             KeyError: it is not resident.
         """
         del self._chunks[key]
-        self._note(key_from(key), FORGET_ONE, 0)
+        self._moved = True
+        self._note(kernels.FORGET, 0, [key_from(key)])
 
     def touch(self, keys: Iterable[OffloadKey], req_context: ReqContext | None) -> None:
         """Give those that have a place the last ones, tail first (`lru/batch-tail-first`)."""
@@ -56,12 +73,12 @@ class LRU(Policy):
 
     def _use(self, keys: list[OffloadKey]) -> None:
         """Touch `keys`, a list that is the caller's no more."""
-        count = len(keys)
-        if count:
+        if keys:
             keys.reverse()
+            if self._open is not TOUCHED:
+                self._begin(TOUCHED, kernels.TOUCH)
+                self._moved = True
             self._keys += keys
-            self._program += (kernels.TOUCH + kernels.ONE * count, self._serial + 1)
-            self._serial += count
             if len(self._keys) >= LIMIT:
                 self._step(0)
 
@@ -69,81 +86,142 @@ class LRU(Policy):
         """Evict the `n` of lowest rank that may leave, or none (`lru/oldest-leaves-first`)."""
         if n < 1:
             return []
-        if n > len(self._chunks):
-            return None
-        taken = self._step(n)
-        if taken == n == 1:
+        chunks, first = self._chunks, self._next
+        if self._moved or first + n > len(self._ahead) or self._has_replaced():
+            if n > len(chunks):
+                return None
+            # As long as what was found holds, look further the next time.
+            self._reach = 0 if self._moved else min(2 * self._reach + 8, FURTHEST)
+            self._step(n)
+            first = 0
+            if n == 1 and len(self._ahead) > 1:
+                self._chunks_of(self._ahead)
+        keys = self._ahead[first : first + n]
+        if n == 1 and keys:
             # As below, without what only many are worth.
-            key = self._first_key_out()
-            chunk = self._chunks.pop(key)
-            if key not in protected and not self._any_busy([chunk]):
-                return [(key, chunk)]
-            self._chunks[key] = chunk
-            return self._evict_among(n, protected, [key])
-        keys = self._keys_out(0, taken)
-        chunks = list(map(self._chunks.pop, keys))
-        if (
-            taken == n
-            and not self._any_busy(chunks)
-            and (not protected or protected.isdisjoint(keys))
-        ):
-            return list(zip(keys, chunks, strict=True))
-        self._chunks.update(zip(keys, chunks, strict=True))
-        return self._evict_among(n, protected, keys)
+            (key,) = keys
+            if key not in protected:
+                chunk = chunks.pop(key)
+                if not (self.has_busy_in_order and chunk.ref_cnt):
+                    self._next = first + 1
+                    self._settled -= 1
+                    return [(key, chunk)]
+                chunks[key] = chunk
+        elif len(keys) == n and (not protected or protected.isdisjoint(keys)):
+            statuses = self._chunks_of(keys)
+            if not (self.has_busy_in_order and any(map(ref_count, statuses))):
+                for key in keys:
+                    del chunks[key]
+                self._next = first + n
+                self._settled -= n
+                return list(zip(keys, statuses, strict=True))
+        return self._evict_among(n, protected)
 
-    def _any_busy(self, chunks: list[Any]) -> bool:
-        """Say whether one of `chunks`, which have places, may not leave."""
-        return any([chunk.ref_cnt for chunk in chunks])  # noqa: C419  # the list is faster
+    def _has_replaced(self) -> bool:
+        """Say whether a key in the queue, all of which were inserted, was resident already."""
+        return len(self._chunks) - len(self._keys) != self._settled
 
-    def _evict_among(
-        self, n: int, protected: AbstractSet[OffloadKey], keys: list[OffloadKey]
-    ) -> Victims | None:
-        """Evict when some that were taken first, `keys`, may not leave: take more."""
+    def _evict_among(self, n: int, protected: AbstractSet[OffloadKey]) -> Victims | None:
+        """Evict when some that are next may not leave."""
+        victims, busy, kept = self._found(n, protected)
+        if not victims and self._parked:
+            # What is idle again had a mark. Should one have failed to come, this is seen here, and
+            # the chunk is not lost.
+            kernels.lru_unpark(self._view)
+            self._step(n)
+            victims, busy, kept = self._found(n, protected)
+        for at in busy:
+            self._header[self._out + at] |= kernels.PARK
+        self._parked |= bool(busy)
+        if not victims:
+            self._moved |= bool(busy)
+            return None
+        # What has left comes first. lru/passed-over-keeps-place: what is protected is still next.
+        first, end = self._next, self._next + n + len(busy) + len(kept)
+        passed = {*busy, *kept}
+        order = [at for at in range(first, end) if at not in passed] + busy + kept
+        self._ahead[first:end] = [self._ahead[at] for at in order]
+        header, out = self._header, self._out
+        for at, row in enumerate([header[out + at] for at in order], out + first):
+            header[at] = row
+        self._next = end - len(kept)
+        self._settled = len(self._chunks) - len(self._keys)
+        return victims
+
+    def _found(
+        self, n: int, protected: AbstractSet[OffloadKey]
+    ) -> tuple[Victims, list[int], list[int]]:
+        """Take the next `n` chunks that may leave out of the cache, or none if there are fewer.
+
+        Returns:
+            The chunks; which in `out` are busy; and which are protected.
+        """
+        chunks, at = self._chunks, self._next
         victims: Victims = []
-        chosen: list[int] = []
-        first = 0
-        while True:
-            for at, key in enumerate(keys, self._out + first):
-                chunk = self._chunks[key]
-                if self._any_busy([chunk]):
-                    self._header[at] |= kernels.PARK
-                elif len(victims) == n or key in protected:
-                    self._header[at] |= kernels.KEEP
-                else:
-                    victims.append((key, chunk))
-                    chosen.append(at)
-            first += len(keys)
-            if len(victims) == n:
-                break
-            # Twice as many each time, so that few rounds do, however many are passed over.
-            wanted = max(n - len(victims), first)
-            taken = kernels.lru_more(self._view, wanted)
-            if not taken and self._parked:
-                # What is idle again had a mark. Should one have failed to come, this is seen here,
-                # and the chunk is not lost.
-                self._parked = False
-                kernels.lru_unpark(self._view)
-                taken = kernels.lru_more(self._view, wanted)
-            if not taken:
-                for at in chosen:
-                    self._header[at] |= kernels.KEEP
-                victims.clear()
-                break
-            keys = self._keys_out(first, taken)
-        kernels.lru_settle(self._view)
-        self._parked = self._header[kernels.PARKED] > 0
-        for key, _ in victims:
-            del self._chunks[key]
-        return victims or None
+        busy: list[int] = []
+        kept: list[int] = []
+        while len(victims) < n:
+            some = self._ahead[at : at + n - len(victims)]
+            if not some:
+                # Twice as many each time, so that few rounds do, however many are passed over.
+                chunks.update(victims)
+                gone, known = self._next, len(self._ahead)
+                self._step(2 * (known - gone) + n)
+                at -= gone
+                busy, kept = [i - gone for i in busy], [i - gone for i in kept]
+                if len(self._ahead) == known - gone:
+                    return [], busy, kept
+                for key, _ in victims:
+                    del chunks[key]
+                continue
+            passed = set(filter(protected.__contains__, some)) if protected else set()
+            if passed:
+                kept += [i for i, key in enumerate(some, at) if key in passed]
+            found = [key for key in some if key not in passed] if passed else some
+            statuses = self._chunks_of(found)
+            if self.has_busy_in_order and any(map(ref_count, statuses)):
+                held = {key for key, chunk in zip(found, statuses, strict=True) if chunk.ref_cnt}
+                busy += [i for i, key in enumerate(some, at) if key in held]
+                found = [key for key in found if key not in held]
+                statuses = [chunk for chunk in statuses if not chunk.ref_cnt]
+            for key in found:
+                del chunks[key]
+            victims += zip(found, statuses, strict=True)
+            at += len(some)
+        return victims, busy, kept
 
     def clear(self) -> None:
         """Become as new."""
         super().clear()
         self._parked = False
+        self._look_nowhere()
+
+    def _close(self) -> int:
+        takes_numbers = self._open is PLACED or self._open is TOUCHED
+        count = super()._close()
+        if takes_numbers:
+            self._serial += count
+        return count
+
+    def _begin(self, what: object, kind: int, rank: int | None = None) -> None:
+        self._close()
+        super()._begin(what, kind, self._serial + 1 if rank is None else rank)
 
     def _step(self, n: int) -> int:
+        self._moved |= self._has_replaced()
         data, words, length = self._packed()  # which may move the memory
-        return kernels.lru_step(self._view, data, words, length, n)
+        found = kernels.lru_step(self._view, data, words, length, self._next, n, self._reach)
+        self._name_rows()
+        if n:
+            self._ahead = self._names[self._view[self._out : self._out + found]].tolist()
+            self._moved = False
+            self._highest = self._header[kernels.HIGHEST]
+            self._parked = self._header[kernels.PARKED] > 0
+        elif self._next:
+            del self._ahead[: self._next]
+        self._next = 0
+        self._settled = len(self._chunks)
+        return found
 
     def _order(self) -> list[tuple[int, int, OffloadKey]]:
         """Return all ranks, lowest first, each with its key."""
@@ -165,13 +243,17 @@ class ListLRU(LRU):
         if type(key) is not bytes:
             key = key_from(key)
         self._chunks[key] = chunk
-        self._serial += 1
-        self._note(key, LAST_ONE, self._serial)
+        if self._open is not PLACED:
+            self._begin(PLACED, kernels.LAST)
+        self._keys.append(key)
+        if len(self._keys) >= LIMIT:
+            self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
         """Give the chunk its place again, if an eviction found it busy."""
         if self._parked:
-            self._note(key_from(key), READY_ONE, 0)
+            self._moved = True
+            self._note(kernels.READY, 0, [key_from(key)])
 
     def on_request_finished(
         self,
@@ -191,6 +273,8 @@ class ListLRU(LRU):
 class EvictableLRU(LRU):
     """The order in which chunks became idle (v0.24 to v0.30)."""
 
+    has_busy_in_order = False
+
     def insert(  # type: ignore[override]  # the interface broke in v0.33
         self, key: OffloadKey, chunk: Any, req_context: ReqContext | None
     ) -> None:
@@ -204,16 +288,17 @@ class EvictableLRU(LRU):
     def mark_evictable(self, key: OffloadKey) -> None:
         """Give the chunk, now idle, the last place (`lru/becoming-idle-is-use`)."""
         if key in self._chunks:
-            self._serial += 1
-            self._note(key_from(key), LAST_ONE, self._serial)
+            if self._open is not PLACED:
+                self._begin(PLACED, kernels.LAST)
+            self._moved = True
+            self._keys.append(key_from(key))
+            if len(self._keys) >= LIMIT:
+                self._step(0)
 
     def mark_non_evictable(self, key: OffloadKey) -> None:
         """Take the chunk's place away: it is about to be pinned (`lru/touch-of-busy-lost`)."""
-        self._note(key_from(key), FORGET_ONE, 0)
-
-    def _any_busy(self, chunks: list[Any]) -> bool:
-        """Say no: what is busy has no place, by the marks."""
-        return False
+        self._moved = True
+        self._note(kernels.FORGET, 0, [key_from(key)])
 
     def cachelaw_state(self, *requests: ReqContext) -> Hashable:
         """Return a value that is equal for two caches exactly if they will behave alike."""
@@ -251,6 +336,7 @@ class RankedLRU(LRU):
         """
         if req_context is self._request:
             return self._request_serial
+        self._close()
         kept = req_context.get_state(RequestRank)
         if kept is None or kept.owner is not self or kept.generation != self._generation:
             self._serial += 1
@@ -267,19 +353,24 @@ class RankedLRU(LRU):
             key = key_from(key)
         self._chunks[key] = chunk
         position = req_context.get_offload_key_position(key)
-        self._keys.append(key)
         if position is None:
-            self._serial += 1
-            self._program += (LAST_ONE, self._serial)  # lru/insert-is-use
+            if self._open is not PLACED:
+                self._begin(PLACED, kernels.LAST)  # lru/insert-is-use
         else:
-            self._program += (AT_ONE, self._number(req_context), -position)
+            if self._open is not req_context:
+                serial = self._number(req_context)
+                self._begin(req_context, kernels.AT, serial)
+                self._moved |= serial <= self._highest
+            self._program.append(-position)
+        self._keys.append(key)
         if len(self._keys) >= LIMIT:
             self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
         """Give the chunk its place again, if an eviction found it busy."""
         if self._parked:
-            self._note(key_from(key), READY_ONE, 0)
+            self._moved = True
+            self._note(kernels.READY, 0, [key_from(key)])
 
     def on_request_access(self, keys: Iterable[OffloadKey], req_context: ReqContext) -> None:
         """Let residents join the request's rank (`lru/access-joins-rank`)."""
@@ -290,6 +381,8 @@ class RankedLRU(LRU):
             known = [at is not None for at in positions]
             seen = [key for key, is_known in zip(seen, known, strict=True) if is_known]
         if seen:
+            self._close()
+            self._moved = True
             self._keys += seen
             self._program += (kernels.JOIN + kernels.ONE * len(seen), serial)
             self._program += [-at for at in positions if at is not None]

@@ -35,7 +35,7 @@ class Tracker(Table):
     def see(self, keys: list[OffloadKey]) -> None:
         """See `keys` one after the other, each as often as it stands there."""
         if keys:
-            self._note_all(kernels.SEE, 0, keys)
+            self._note(kernels.SEE, 0, keys)
 
     def qualified(self, keys: Sequence[OffloadKey]) -> list[OffloadKey]:
         """Return those of `keys` that qualify, in their order. To ask is not to see."""
@@ -55,7 +55,9 @@ class Tracker(Table):
 
     def _step(self, n: int) -> int:
         data, words, length = self._packed()  # which may move the memory
-        return kernels.filter_step(self._view, data, words, length, self._threshold)
+        asked = kernels.filter_step(self._view, data, words, length, self._threshold)
+        self._emptied()
+        return asked
 
     def _rows_needed(self) -> int:
         return self._capacity + 1

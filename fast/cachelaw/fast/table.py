@@ -1,21 +1,23 @@
 """What the fast classes share: the memory of the kernels, and the queue in front of it.
 
-All that is known of keys and their order lies in one tensor, the memory, which only kernels write
+All that is known of the order of keys lies in one tensor, the memory, which only kernels write
 (`kernels.py` says what is where). What a call means for the order shows at the next eviction and
 not before, so calls are noted in a queue, and carried out together when LIMIT keys are waiting or
 an eviction needs to know. A call for one key then costs no call of a kernel.
 
-A policy besides holds the chunks in a dict, so that `get` costs what a dict costs.
+A policy besides holds the chunks in a dict, so that `get` costs what a dict costs, and the key
+objects of residents by the rows that the kernels gave them: to find a victim in the dict by the
+object that it was inserted with costs half of what an equal one costs.
 """
 
 from __future__ import annotations
 
 import secrets
-import struct
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,14 +27,17 @@ from cachelaw.fast import kernels
 from cachelaw.reference import CachePolicy, OffloadKey
 from cachelaw.reference.policy import Victims, check_capacity
 
-LIMIT = 256
+LIMIT = kernels.QUEUE
 """So many keys wait in the queue at most."""
+
+FURTHEST = 128
+"""So many victims are looked up ahead of time at most."""
 
 PRESIZED = 1 << 20
 """Up to this capacity the memory is as large as it will ever need to be from the beginning."""
 
-_BYTES = {bytes}
 _KEY_WORDS = kernels.INLINE // 8
+_WORD: Any = np.int64
 
 
 def key_from(key: object) -> OffloadKey:
@@ -53,7 +58,7 @@ def keys_from(keys: Iterable[OffloadKey]) -> list[OffloadKey]:
         TypeError: one of them is not a bytes object.
     """
     found = list(keys)
-    if set(map(type, found)) <= _BYTES:
+    if [*map(type, found)].count(bytes) == len(found):
         return found
     return [key_from(key) for key in found]
 
@@ -71,7 +76,8 @@ class Table(ABC):
         warm_up()
         self._keys: list[OffloadKey] = []
         self._program: list[int] = []
-        self._length: int | None = None
+        self._open: object = None  # what keys can still be added to the last instruction for
+        self._opened = self._first = 0  # where that instruction is, and its first key
         self._capacity, self._ranked = capacity, ranked
         self._take_memory(rows, 0)
 
@@ -81,7 +87,7 @@ class Table(ABC):
 
     @abstractmethod
     def _step(self, n: int) -> int:
-        """Evict what was chosen last, carry out the queue, choose `n` more.
+        """Carry out what has happened since the last time, and choose `n` keys.
 
         Returns:
             How many were chosen.
@@ -95,51 +101,70 @@ class Table(ABC):
         """Become as new."""
         self._keys.clear()
         self._program.clear()
-        self._length = None
+        self._open = None
         kernels.empty(self._view)
 
     # --- The queue ---
 
-    def _note(self, key: OffloadKey, *words: int) -> None:
-        """Note an instruction for one key."""
-        self._keys.append(key)
-        self._program += words
-        if len(self._keys) >= LIMIT:
-            self._step(0)
+    def _begin(self, what: object, kind: int, rank: int) -> None:
+        """Begin an instruction, to which keys can be added as long as `_open` is `what`."""
+        if self._open is not None:
+            self._close()
+        program = self._program
+        self._open, self._opened, self._first = what, len(program), len(self._keys)
+        program += (kind, rank)
 
-    def _note_all(self, kind: int, rank: int, keys: list[OffloadKey]) -> None:
-        """Note an instruction for many keys; no words of their own."""
+    def _close(self) -> int:
+        """See to it that no more keys are added to the last instruction.
+
+        Returns:
+            How many were added since it was begun.
+        """
+        if self._open is None:
+            return 0
+        self._open = None
+        count = len(self._keys) - self._first
+        self._program[self._opened] += kernels.ONE * count
+        return count
+
+    def _note(self, kind: int, rank: int, keys: list[OffloadKey]) -> None:
+        """Note an instruction, without words for its keys."""
+        self._close()
         self._keys += keys
         self._program += (kind + kernels.ONE * len(keys), rank)
         if len(self._keys) >= LIMIT:
             self._step(0)
 
     def _packed(self) -> tuple[Any, int, int]:
-        """Empty the queue.
+        """Return the queue, in a form that kernels read.
 
         Returns:
             The program with its keys, the length of the program in words, and the length of each
             key in bytes or MIXED.
         """
-        keys, program = self._keys, self._program
-        if not keys:
+        keys = self._keys
+        self._close()
+        words = len(self._program)
+        if not words:
             return kernels.NOTHING, 0, 1
-        words = len(program)
-        lengths = {len(keys[0])} if len(keys) == 1 else set(map(len, keys))
-        length = lengths.pop()
-        if lengths:
-            length = 0
+        length = len(keys[0]) if keys else 8
+        if not length or (len(keys) > 1 and [*map(len, keys)].count(length) != len(keys)):
+            length = kernels.MIXED
         self._make_room(keys, length)
-        code = array("q", program).tobytes()
-        if length:
+        code = array("q", self._program).tobytes()
+        if length == kernels.MIXED:
+            data = code + b"".join(map(_sized, keys))
+        else:
             filling = bytes(-length % 8)
             data = code + filling.join(keys) + filling
-        else:
-            length = kernels.MIXED
-            data = code + b"".join(map(_sized, keys))
-        keys.clear()
-        program.clear()
-        return np.frombuffer(data, dtype=np.int64), words, length
+        return np.frombuffer(data, _WORD), words, length
+
+    def _emptied(self) -> list[OffloadKey]:
+        """Empty the queue, which was carried out, and return the keys that were in it."""
+        keys = self._keys
+        self._keys = []
+        self._program.clear()
+        return keys
 
     # --- The memory ---
 
@@ -153,13 +178,11 @@ class Table(ABC):
         view: Any = self._memory.numpy()  # numpy's types say less than its arrays can do
         self._view = view
         self._header = memoryview(view)
-        self._raw = self._header.cast("B")
         first = int(self._view[kernels.RECORDS])
         self._rows = int(self._view[kernels.ROWS])
         self._records = self._view[first : first + self._rows * kernels.WIDTH].reshape(
             self._rows, kernels.WIDTH
         )
-        self._first_byte, self._row_bytes = 8 * first, 8 * kernels.WIDTH
         self._out = int(self._view[kernels.OUT])
 
     def _make_room(self, keys: list[OffloadKey], length: int) -> None:
@@ -167,15 +190,10 @@ class Table(ABC):
 
         Args:
             keys: the keys of the queue.
-            length: of each of them, or 0.
+            length: of each of them, or MIXED.
         """
-        rows = self._rows_needed()
-        if length == self._length and rows <= self._rows:
-            return
-        tails = 0
-        if length != self._length:
-            fits = 0 < length <= kernels.INLINE
-            self._length = length if self._length is None and fits else -1
+        rows, tails = self._rows_needed(), 0
+        if not 0 < length <= kernels.INLINE:
             tails = sum(-(-len(key) // 8) for key in keys if len(key) > kernels.INLINE)
         header = self._header
         if rows > self._rows or header[kernels.TAILS_USED] + tails > header[kernels.TAILS_SIZE]:
@@ -191,25 +209,8 @@ class Table(ABC):
 
     # --- Keys out of the memory ---
 
-    def _keys_out(self, first: int, count: int) -> list[OffloadKey]:
-        """Return the keys of `count` rows in `out`, from number `first` on."""
-        at = self._out + first
-        length = self._length
-        if length is None or length < 0:
-            return [self._key_of(row) for row in self._view[at : at + count].tolist()]
-        rows = self._records[self._view[at : at + count]].tobytes()
-        return [key for (key,) in _unpacked(length).iter_unpack(rows)]
-
-    def _first_key_out(self) -> OffloadKey:
-        """Return the key of the first row in `out`."""
-        row, length = self._header[self._out], self._length
-        if length is None or length < 0:
-            return self._key_of(row)
-        start = self._row_bytes * row + self._first_byte
-        return self._raw[start : start + length].tobytes()  # type: ignore[return-value]
-
     def _key_of(self, row: int) -> OffloadKey:
-        """Return the key in `row`, whatever its length."""
+        """Return the key in `row`."""
         record = self._records[row]
         length = int(record[kernels.META]) >> 8
         if length <= kernels.INLINE:
@@ -223,8 +224,10 @@ class Table(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; the views of the memory are made anew."""
-        views = ("_view", "_header", "_raw", "_records", "get")
-        return {name: value for name, value in vars(self).items() if name not in views}
+        self._close()
+        return {name: value for name, value in vars(self).items() if name not in self._views}
+
+    _views: tuple[str, ...] = ("_view", "_header", "_records")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` returned."""
@@ -251,12 +254,19 @@ class Policy(Table, CachePolicy):
     ranked = True
     """Whether the order is one of ranks, or one of linked lists."""
 
+    _views = (*Table._views, "get")
+
     def __init__(self, cache_capacity: int) -> None:
         CachePolicy.__init__(self, check_capacity(cache_capacity))
         self._chunks: dict[OffloadKey, Any] = {}
         self._spare_rows = self.ghosts_per_chunk * cache_capacity + LIMIT
+        self._names: Any = np.empty(0, dtype=object)  # by row, the key objects of residents
         rows = min(cache_capacity, PRESIZED) + self._spare_rows
         Table.__init__(self, cache_capacity, rows, ranked=self.ranked)
+
+    def memory_bytes(self) -> int:
+        """Return the size of the tensor and of the list of key objects, in bytes."""
+        return super().memory_bytes() + int(self._names.nbytes)
 
     def get(self, key: OffloadKey) -> Any:
         """Return the chunk resident under `key`, or None; also for what cannot be a key."""
@@ -266,31 +276,58 @@ class Policy(Table, CachePolicy):
     def clear(self) -> None:
         """Become as new."""
         self._chunks.clear()
+        self._names.fill(None)
         self._forget_all()
 
     @abstractmethod
     def evict(self, n: int, protected: set[OffloadKey]) -> Victims | None:
         """Evict exactly `n` idle chunks, none of them in `protected`, or change nothing."""
 
+    def _chunks_of(self, keys: list[OffloadKey]) -> Sequence[Any]:
+        """Return the chunks of residents.
+
+        One call for all of them: their places in the dict are then read side by side, and what
+        follows, one after the other, finds them where they can be had fast.
+        """
+        if len(keys) > 1:
+            return itemgetter(*keys)(self._chunks)  # type: ignore[no-any-return]
+        return [self._chunks[key] for key in keys]
+
+    def _name_rows(self) -> None:
+        """Empty the queue, which was carried out, and take down the rows of new residents."""
+        keys, count = self._emptied(), self._header[kernels.NEW_COUNT]
+        if count == 0:
+            return
+        new = self._view[kernels.NEW : kernels.NEW + count]
+        if count == len(keys) > 1:
+            self._names[new & kernels.LOW] = keys
+        else:
+            for numbered in new.tolist():
+                self._names[numbered & kernels.LOW] = keys[numbered // kernels.NUMBER]
+
     def _rows_needed(self) -> int:
         # Each resident has a row, and so has each ghost; a key that is removed has one until its
         # removal, which is in the queue, is carried out.
         return len(self._chunks) + self._spare_rows
+
+    def _take_memory(self, rows: int, tails: int) -> None:
+        super()._take_memory(rows, tails)
+        names = np.full(rows, None, dtype=object)
+        names[: len(self._names)] = self._names
+        self._names = names
 
     def _bind(self) -> None:
         super()._bind()
         vars(self)["get"] = self._chunks.get
 
 
+ref_count = attrgetter("ref_cnt")
+"""Returns the ref count of a chunk."""
+
+
 def _sized(key: OffloadKey) -> bytes:
     """Return the length of a key and the key, in whole words."""
     return array("q", (len(key),)).tobytes() + key + bytes(-len(key) % 8)
-
-
-@cache
-def _unpacked(length: int) -> struct.Struct:
-    """Return how a key of `length` bytes lies in a row."""
-    return struct.Struct(f"{length}s{8 * kernels.WIDTH - length}x")
 
 
 def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.Tensor:
@@ -341,10 +378,8 @@ def warm_up() -> None:
     """Compile all kernels, or load them, so that no call has to; done once in a process."""
     for store in _words(kernels.LAST + kernels.ONE, 1, 2):
         small: Any = new_memory(2, 0, 1, ranked=True).numpy()
-        kernels.lru_step(small, store, 2, 8, 1)
+        kernels.lru_step(small, store, 2, 8, 0, 1, 0)
     larger: Any = new_memory(4, 0, 1, ranked=True).numpy()
-    kernels.lru_more(small, 1)
-    kernels.lru_settle(small)
     kernels.lru_unpark(small)
     kernels.live_tails(small)
     kernels.move(small, larger)
@@ -353,7 +388,7 @@ def warm_up() -> None:
         kernels.arc_step(small, store, 2, 8, 1, True)
     kernels.arc_select(small, 0, True)
     kernels.arc_settle(small)
-    kernels.arc_peek(small, 1)
+    kernels.arc_peek(small, 1, 1)
     kernels.arc_flag(small, 0)
     kernels.arc_unkeep(small, 0)
     kernels.arc_doubt(small)

@@ -226,6 +226,32 @@ def test_a_copy_goes_its_own_way(edition: str, name: str) -> None:
 
 
 @each_policy
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_goes_on_where_it_was_made(edition: str, name: str, copied: Any) -> None:
+    """In the middle of the queue, and of what was looked up ahead."""
+    rng = random.Random(7)
+    pair = Pair(edition, name, 24)
+    keys = some_keys(rng, (36,), 60)
+    at = {key: place for place, key in enumerate(keys)}
+    for key in keys[:24]:
+        pair.insert(key, "r", at, ref_cnt=0)
+    if (edition, name) == ("v024", "LRU"):
+        pair.call("touch", keys[:24])
+    for number in range(9):
+        for key in keys[24 + 3 * number : 27 + 3 * number]:
+            pair.call("evict", 1, set())
+            pair.insert(key, "s", {}, ref_cnt=0)
+        pair.sides[0], pair.chunks[0] = copied((pair.sides[0], pair.chunks[0]))
+        pair.call("evict", 1, set())
+        pair.insert(keys[51 + number], f"q{number}", at, ref_cnt=0)
+    for _ in range(8):
+        pair.call("touch", [keys[45]], request="t")
+        pair.sides[0], pair.chunks[0] = copied((pair.sides[0], pair.chunks[0]))
+        pair.call("evict", 2, {keys[40]})
+    assert pair.answers == 44
+
+
+@each_policy
 def test_what_lost_its_mark_is_found_again(edition: str, name: str) -> None:
     """A host owes the marks. One that fails to make them must not lose chunks for good."""
     if (edition, name) == ("v024", "LRU"):
