@@ -22,7 +22,7 @@ import numpy as np
 
 from cachelaw.fast import kernels
 from cachelaw.fast.lru import in_request_order
-from cachelaw.fast.table import FURTHEST, LIMIT, Policy, key_from, keys_from, ref_count
+from cachelaw.fast.table import FURTHEST, Policy, key_from, keys_from, ref_count
 from cachelaw.reference import OffloadKey, ReqContext
 from cachelaw.reference.policy import Victims
 
@@ -84,7 +84,7 @@ class TouchedARC(Policy):
                 self._note_marks()
             self._begin(what, kernels.INSERT, what is PENDING)
         self._keys.append(key)
-        if len(self._keys) >= LIMIT:
+        if len(self._keys) >= self._limit:
             self._step(0)
 
     def remove(self, key: OffloadKey) -> None:
@@ -105,7 +105,7 @@ class TouchedARC(Policy):
                 self._begin(TOUCHED, kernels.TOUCH, 0)
                 self._moved = True
             self._keys += touched
-            if len(self._keys) >= LIMIT:
+            if len(self._keys) >= self._limit:
                 self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
@@ -114,8 +114,8 @@ class TouchedARC(Policy):
         self._marks.add(key)
 
     def mark_non_evictable(self, key: OffloadKey) -> None:
-        """See to it that no more than LIMIT marks are waiting."""
-        if len(self._marks) >= LIMIT:
+        """See to it that not too many marks are waiting."""
+        if len(self._marks) >= self._limit:
             self._note_marks()
 
     def _note_marks(self) -> None:
@@ -367,5 +367,5 @@ class ARC(TouchedARC):
             self._keys += keys
             self._program += (kernels.FINISH + kernels.ONE * len(keys), 0)
             self._program += reused
-            if len(self._keys) >= LIMIT:
+            if len(self._keys) >= self._limit:
                 self._step(0)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachelaw.fast import kernels
-from cachelaw.fast.table import FURTHEST, LIMIT, Policy, key_from, keys_from, ref_count
+from cachelaw.fast.table import FURTHEST, Policy, key_from, keys_from, ref_count
 from cachelaw.reference import OffloadKey, ReqContext
 from cachelaw.reference.policy import Victims
 
@@ -79,7 +79,7 @@ class LRU(Policy):
                 self._begin(TOUCHED, kernels.TOUCH)
                 self._moved = True
             self._keys += keys
-            if len(self._keys) >= LIMIT:
+            if len(self._keys) >= self._limit:
                 self._step(0)
 
     def evict(self, n: int, protected: set[OffloadKey]) -> Victims | None:
@@ -246,7 +246,7 @@ class ListLRU(LRU):
         if self._open is not PLACED:
             self._begin(PLACED, kernels.LAST)
         self._keys.append(key)
-        if len(self._keys) >= LIMIT:
+        if len(self._keys) >= self._limit:
             self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
@@ -292,7 +292,7 @@ class EvictableLRU(LRU):
                 self._begin(PLACED, kernels.LAST)
             self._moved = True
             self._keys.append(key_from(key))
-            if len(self._keys) >= LIMIT:
+            if len(self._keys) >= self._limit:
                 self._step(0)
 
     def mark_non_evictable(self, key: OffloadKey) -> None:
@@ -363,7 +363,7 @@ class RankedLRU(LRU):
                 self._moved |= serial <= self._highest
             self._program.append(-position)
         self._keys.append(key)
-        if len(self._keys) >= LIMIT:
+        if len(self._keys) >= self._limit:
             self._step(0)
 
     def mark_evictable(self, key: OffloadKey) -> None:
@@ -386,7 +386,7 @@ class RankedLRU(LRU):
             self._keys += seen
             self._program += (kernels.JOIN + kernels.ONE * len(seen), serial)
             self._program += [-at for at in positions if at is not None]
-            if len(self._keys) >= LIMIT:
+            if len(self._keys) >= self._limit:
                 self._step(0)
 
     def on_request_finished(

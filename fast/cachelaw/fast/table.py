@@ -74,6 +74,7 @@ class Table(ABC):
 
     def __init__(self, capacity: int, rows: int, *, ranked: bool) -> None:
         warm_up()
+        self._limit = LIMIT
         self._keys: list[OffloadKey] = []
         self._program: list[int] = []
         self._open: object = None  # what keys can still be added to the last instruction for
@@ -132,7 +133,7 @@ class Table(ABC):
         self._close()
         self._keys += keys
         self._program += (kind + kernels.ONE * len(keys), rank)
-        if len(self._keys) >= LIMIT:
+        if len(self._keys) >= self._limit:
             self._step(0)
 
     def _packed(self) -> tuple[Any, int, int]:
@@ -259,10 +260,12 @@ class Policy(Table, CachePolicy):
     def __init__(self, cache_capacity: int) -> None:
         CachePolicy.__init__(self, check_capacity(cache_capacity))
         self._chunks: dict[OffloadKey, Any] = {}
-        self._spare_rows = self.ghosts_per_chunk * cache_capacity + LIMIT
+        limit = min(LIMIT, 4 * cache_capacity + 4)  # so that small caches stay small
+        self._spare_rows = self.ghosts_per_chunk * cache_capacity + limit
         self._names: Any = np.empty(0, dtype=object)  # by row, the key objects of residents
         rows = min(cache_capacity, PRESIZED) + self._spare_rows
         Table.__init__(self, cache_capacity, rows, ranked=self.ranked)
+        self._limit = limit
 
     def memory_bytes(self) -> int:
         """Return the size of the tensor and of the list of key objects, in bytes."""
