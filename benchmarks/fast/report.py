@@ -225,7 +225,8 @@ def _table(table: Table) -> list[str]:
     )
     title = f"## {table.policy.upper()}, {table.resident:,} chunks"
     note = (
-        "An empty cell: hosts of that edition make no such call, or the cache is too small for it."
+        "An empty cell: hosts of that edition make no such call, the cache is too small for it, or "
+        "the evictions of that release are quadratic (`cost/linear`) and would take minutes."
     )
     return [title, "", note, "", *_rows(head, rows)]
 

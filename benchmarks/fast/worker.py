@@ -212,9 +212,11 @@ class Policy:
                 self._places[last] = at
 
     def _renew(self, n: int) -> None:
-        victims = self.policy.evict(n, set())
-        self._left(victims)
-        self._insert([self._new_key() for _ in range(n)])
+        # A few at a time: there is a release whose evictions cost more than they evict.
+        for first in range(0, n, 256):
+            some = min(n - first, 256)
+            self._left(self.policy.evict(some, set()))
+            self._insert([self._new_key() for _ in range(some)])
 
 
 class Manager:
