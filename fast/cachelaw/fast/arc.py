@@ -174,12 +174,14 @@ class TouchedARC(Policy):
             oldest = self._oldest[t1_size < self._target]
             if not oldest:
                 return None
-        row, key = oldest[-1]
+        at = len(oldest) - 1
+        while at >= 0 and oldest[at][1] in protected:
+            at -= 1
+        row, key = oldest[at]
         chunk = self._chunks[key]
-        if chunk.ref_cnt or key in protected:
+        if at < 0 or chunk.ref_cnt:
             return None
-        oldest.pop()
-        del self._chunks[key]
+        del oldest[at], self._chunks[key]
         self._t2_size -= oldest is self._oldest[1]
         self._names[row] = None
         self._settled -= 1
