@@ -75,7 +75,7 @@ LARGER = [
     ("lru", "v0.33", Scope(2, 3, requests=2, batch=2, pins=2, groups=2), 4_049),
     ("arc", "v0.24", Scope(2, 3, batch=2, pins=2), 2_802),
     ("arc", "v0.31", Scope(2, 3, batch=2, pins=2), 3_495),
-    ("arc", "v0.24", Scope(3, 4, batch=1, pins=1), None),
+    ("arc", "v0.24", Scope(3, 4, batch=1, pins=1), 33_524),
 ]
 
 
