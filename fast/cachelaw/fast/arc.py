@@ -175,11 +175,13 @@ class TouchedARC(Policy):
             if not oldest:
                 return None
         at = len(oldest) - 1
-        while at >= 0 and oldest[at][1] in protected:
+        while oldest[at][1] in protected:
             at -= 1
+            if at < 0:
+                return None
         row, key = oldest[at]
         chunk = self._chunks[key]
-        if at < 0 or chunk.ref_cnt:
+        if chunk.ref_cnt:
             return None
         del oldest[at], self._chunks[key]
         self._t2_size -= oldest is self._oldest[1]

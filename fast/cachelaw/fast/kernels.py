@@ -66,6 +66,8 @@ LEAVING_TAGS, LEAVING = 360, 392  # the keys and rows of a block that is forgott
 HEADER = 424
 
 BLOCK = 32  # how many keys are looked up together
+ARITY = 8  # how many entries of the heap are below one: so many are read at once
+AHEAD = 256  # LRU: how many more rows than are asked for may stay taken
 QUEUE = 256  # how many rows a program may make
 NUMBER = 1 << 32  # what the number of a key is times in NEW
 
@@ -90,8 +92,6 @@ LOGGED = 1  # in the log, by a rank that was the highest when it was given
 HEAPED = 2  # in the heap, by any other rank
 PARKED_ROW = 3  # in neither: it was found busy, and waits for its mark
 TAKEN_ROW = 4  # in `out`
-ARITY = 8  # how many entries of the heap are below one: so many are read at once
-AHEAD = 256  # how many more rows than are asked for may stay taken
 
 # ARC: where a row is is its list, plus these.
 PLACE = 15
@@ -117,10 +117,9 @@ READY = 6  # the key's chunk is idle
 INSERT = 7  # the key enters T1; the rank says whether its chunk is pending
 MISS = 8  # the key is about to be stored
 FINISH = 9  # a request that used the key has ended; the word says: 0 stored, 1 reused
-LEAVE = (
-    12  # no keys, and first of all: so many rows were evicted as the rank says. Two words follow
-)
-# for each of them: the number of the key in the program before which it left, and the row.
+# No keys, and the first of all: so many rows were evicted as the rank says. Two words follow for
+# each of them: the number of the key in the program before which it left, and the row.
+LEAVE = 12
 # The reuse filter:
 SEE = 10  # the key was looked up
 ASK = 11  # was the key looked up often enough?

@@ -2,7 +2,7 @@
 
 All that is known of the order of keys lies in one tensor, the memory, which only kernels write
 (`kernels.py` says what is where). What a call means for the order shows at the next eviction and
-not before, so calls are noted in a queue, and carried out together when LIMIT keys are waiting or
+not before, so calls are noted in a queue, and carried out together when many keys are waiting or
 an eviction needs to know. A call for one key then costs no call of a kernel.
 
 A policy besides holds the chunks in a dict, so that `get` costs what a dict costs, and the key
@@ -28,7 +28,7 @@ from cachelaw.reference import CachePolicy, OffloadKey
 from cachelaw.reference.policy import Victims, check_capacity
 
 LIMIT = kernels.QUEUE
-"""So many keys wait in the queue at most."""
+"""So many keys wait in the queue of the largest caches."""
 
 FURTHEST = 128
 """So many victims are looked up ahead of time at most."""
@@ -72,9 +72,11 @@ class Table(ABC):
         ranked: whether the order is one of ranks, see `new_memory`.
     """
 
+    _limit = LIMIT
+    """So many keys wait in the queue at most."""
+
     def __init__(self, capacity: int, rows: int, *, ranked: bool) -> None:
         warm_up()
-        self._limit = LIMIT
         self._keys: list[OffloadKey] = []
         self._program: list[int] = []
         self._open: object = None  # what keys can still be added to the last instruction for
@@ -223,12 +225,12 @@ class Table(ABC):
 
     # --- Copies ---
 
+    _views: tuple[str, ...] = ("_view", "_header", "_records")
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; the views of the memory are made anew."""
         self._close()
         return {name: value for name, value in vars(self).items() if name not in self._views}
-
-    _views: tuple[str, ...] = ("_view", "_header", "_records")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` returned."""
@@ -260,12 +262,11 @@ class Policy(Table, CachePolicy):
     def __init__(self, cache_capacity: int) -> None:
         CachePolicy.__init__(self, check_capacity(cache_capacity))
         self._chunks: dict[OffloadKey, Any] = {}
-        limit = min(LIMIT, 4 * cache_capacity + 4)  # so that small caches stay small
-        self._spare_rows = self.ghosts_per_chunk * cache_capacity + limit
+        self._limit = min(LIMIT, 4 * cache_capacity + 4)  # so that small caches stay small
+        self._spare_rows = self.ghosts_per_chunk * cache_capacity + self._limit
         self._names: Any = np.empty(0, dtype=object)  # by row, the key objects of residents
         rows = min(cache_capacity, PRESIZED) + self._spare_rows
         Table.__init__(self, cache_capacity, rows, ranked=self.ranked)
-        self._limit = limit
 
     def memory_bytes(self) -> int:
         """Return the size of the tensor and of the list of key objects, in bytes."""

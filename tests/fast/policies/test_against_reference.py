@@ -190,6 +190,51 @@ def test_answers_are_those_of_the_reference(
     assert answers > 200
 
 
+def drive_singles(pair: Pair, rng: random.Random, keys: list[bytes], steps: int) -> int:
+    """Evict chunks one by one, with little but inserts in between; return how many.
+
+    What a policy looked up ahead holds for long then, and has to be given up at the right time.
+    """
+    requests: list[dict[bytes, int]] = [{}, {key: rng.randrange(9) for key in keys}]
+    evicted = 0
+    for step in range(steps):
+        chunks = pair.chunks[0]
+        at, request = rng.choice(requests), f"r{step // 60}"
+        full = len(chunks) == pair.capacity
+        protected = set(rng.sample(keys, rng.choice((0, 0, 1, len(keys) // 3))))
+        if full and pair.call("evict", rng.choice((1, 1, 1, 1, 2)), protected) is not None:
+            evicted += 1
+        for key in rng.sample([key for key in keys if key not in chunks], 2):  # ghosts come back
+            if len(chunks) < pair.capacity:
+                pair.insert(key, request, at, rng.choice((-1, 0, 0)))
+        busy = [key for key in sorted(chunks) if chunks[key].ref_cnt]
+        for key in busy:
+            if rng.random() < 0.4:
+                pair.count(key, -1 if chunks[key].ref_cnt > 0 else 1)
+        idle = [key for key in sorted(chunks) if not chunks[key].ref_cnt]
+        if idle and rng.random() < 0.1:
+            pair.count(rng.choice(idle), 1)
+        match rng.randrange(60):
+            case 0:
+                pair.call("touch", rng.choices(keys, k=3), request=request, at=at)
+            case 1 if pair.edition != "v024":
+                pair.call("on_store_miss", rng.choices(keys, k=4), request=request, at=at)
+            case 2 if pair.edition == "v033":
+                pair.call("on_request_access", rng.choices(keys, k=3), request=request, at=at)
+    return evicted
+
+
+@each_policy
+def test_single_evictions_are_those_of_the_reference(edition: str, name: str) -> None:
+    evicted = 0
+    for seed in range(40):
+        rng = random.Random(f"singles {edition} {name} {seed}")
+        capacity = rng.choice((3, 8, 24, 64))
+        keys = some_keys(rng, (36,), 3 * capacity)
+        evicted += drive_singles(Pair(edition, name, capacity), rng, keys, 400)
+    assert evicted > 3_000
+
+
 @each_policy
 def test_the_memory_grows_when_it_has_to(
     edition: str, name: str, monkeypatch: pytest.MonkeyPatch
