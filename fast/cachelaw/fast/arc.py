@@ -55,12 +55,11 @@ class TouchedARC(Policy):
 
     def _look_nowhere(self) -> None:
         """Know nothing of which chunks are the oldest."""
-        self._moved = True  # whether something but inserts may have happened
+        self._moved = True  # whether something that was carried out may have changed that
         # Rows and keys of the oldest of T1 and of T2, the oldest last.
         self._oldest: tuple[list[tuple[int, OffloadKey]], ...] = ([], [])
         self._leaves: list[int] = []  # numbers of keys in the queue, and rows that left before them
         self._t2_size = self._target = 0
-        self._settled = 0  # how many residents there are, without those in the queue
         self._passes_over = False  # whether busy ones, which may become idle, are older than those
         self._reach = 0  # how far to look ahead
 
@@ -90,7 +89,6 @@ class TouchedARC(Policy):
     def remove(self, key: OffloadKey) -> None:
         """Forget the chunk, leaving no ghost (`arc/remove-leaves-no-ghost`)."""
         self._chunks.pop(key, None)
-        self._moved = True
         self._note_marks()
         self._note(kernels.FORGET, 0, [key_from(key)])
 
@@ -103,7 +101,6 @@ class TouchedARC(Policy):
                 self._note_marks()
             if self._open is not TOUCHED:
                 self._begin(TOUCHED, kernels.TOUCH, 0)
-                self._moved = True
             self._keys += touched
             if len(self._keys) >= self._limit:
                 self._step(0)
@@ -123,7 +120,6 @@ class TouchedARC(Policy):
         if self._marks:
             keys = [key for key in self._marks if isinstance(key, bytes)]
             self._marks.clear()
-            self._moved |= self._passes_over
             self._note(kernels.READY, 0, keys)
 
     def clear(self) -> None:
@@ -158,11 +154,8 @@ class TouchedARC(Policy):
 
     def _has_changed(self) -> bool:
         """Say whether anything happened that may matter to what was looked up."""
-        return self._moved or (self._passes_over and bool(self._marks)) or self._has_replaced()
-
-    def _has_replaced(self) -> bool:
-        """Say whether a key in the queue may have been inserted over a resident."""
-        return len(self._chunks) - len(self._keys) != self._settled
+        marked = self._passes_over and bool(self._marks)
+        return self._moved or marked or self._has_more_than_inserts()
 
     def _evict_oldest(self, protected: AbstractSet[OffloadKey]) -> Victims | None:
         """Evict one chunk if it is plain which, else do nothing and return None."""
@@ -287,7 +280,7 @@ class TouchedARC(Policy):
         return rows
 
     def _step(self, n: int) -> int:
-        self._moved |= self._has_replaced()
+        self._moved |= self._has_more_than_inserts()
         if self._marks:
             self._note_marks()
         leaves = self._leaves
@@ -341,7 +334,6 @@ class ARC(TouchedARC):
         missed = keys_from(keys)
         if missed:
             missed.reverse()
-            self._moved = True
             self._note(kernels.MISS, 0, missed)
 
     def on_request_finished(
@@ -367,7 +359,6 @@ class ARC(TouchedARC):
         if keys:
             self._note_marks()
             self._close()
-            self._moved = True
             self._keys += keys
             self._program += (kernels.FINISH + kernels.ONE * len(keys), 0)
             self._program += reused

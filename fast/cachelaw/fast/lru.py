@@ -52,9 +52,8 @@ class LRU(Policy):
         """Know nothing of what will leave next."""
         self._ahead: list[OffloadKey] = []  # what will leave next, lowest rank first
         self._next = 0  # how many of them have left
-        self._moved = True  # whether something may have happened to the others
+        self._moved = True  # whether something that was carried out may have changed that
         self._highest = 0  # the serial number of the last of them
-        self._settled = 0  # how many residents there are, without those in the queue
         self._reach = 0  # how far to look ahead
 
     def remove(self, key: OffloadKey) -> None:
@@ -64,7 +63,6 @@ class LRU(Policy):
             KeyError: it is not resident.
         """
         del self._chunks[key]
-        self._moved = True
         self._note(kernels.FORGET, 0, [key_from(key)])
 
     def touch(self, keys: Iterable[OffloadKey], req_context: ReqContext | None) -> None:
@@ -77,7 +75,6 @@ class LRU(Policy):
             keys.reverse()
             if self._open is not TOUCHED:
                 self._begin(TOUCHED, kernels.TOUCH)
-                self._moved = True
             self._keys += keys
             if len(self._keys) >= self._limit:
                 self._step(0)
@@ -87,11 +84,12 @@ class LRU(Policy):
         if n < 1:
             return []
         chunks, first = self._chunks, self._next
-        if self._moved or first + n > len(self._ahead) or self._has_replaced():
+        changed = self._moved or self._has_more_than_inserts()
+        if changed or first + n > len(self._ahead):
             if n > len(chunks):
                 return None
             # As long as what was found holds, look further the next time.
-            self._reach = 0 if self._moved else min(2 * self._reach + 8, FURTHEST)
+            self._reach = 0 if changed else min(2 * self._reach + 8, FURTHEST)
             self._step(n)
             first = 0
             if n == 1 and len(self._ahead) > 1:
@@ -116,10 +114,6 @@ class LRU(Policy):
                 self._settled -= n
                 return list(zip(keys, statuses, strict=True))
         return self._evict_among(n, protected)
-
-    def _has_replaced(self) -> bool:
-        """Say whether a key in the queue, all of which were inserted, was resident already."""
-        return len(self._chunks) - len(self._keys) != self._settled
 
     def _evict_among(self, n: int, protected: AbstractSet[OffloadKey]) -> Victims | None:
         """Evict when some that are next may not leave."""
@@ -208,7 +202,7 @@ class LRU(Policy):
         super()._begin(what, kind, self._serial + 1 if rank is None else rank)
 
     def _step(self, n: int) -> int:
-        self._moved |= self._has_replaced()
+        self._moved |= self._has_more_than_inserts()
         data, words, length = self._packed()  # which may move the memory
         found = kernels.lru_step(self._view, data, words, length, self._next, n, self._reach)
         self._name_rows()
@@ -252,7 +246,6 @@ class ListLRU(LRU):
     def mark_evictable(self, key: OffloadKey) -> None:
         """Give the chunk its place again, if an eviction found it busy."""
         if self._parked:
-            self._moved = True
             self._note(kernels.READY, 0, [key_from(key)])
 
     def on_request_finished(
@@ -282,6 +275,7 @@ class EvictableLRU(LRU):
         if type(key) is not bytes:
             key = key_from(key)
         self._chunks[key] = chunk
+        self._moved = True  # a chunk that is not in the queue
         if chunk.ref_cnt == 0:
             self.mark_evictable(key)
 
@@ -290,14 +284,12 @@ class EvictableLRU(LRU):
         if key in self._chunks:
             if self._open is not PLACED:
                 self._begin(PLACED, kernels.LAST)
-            self._moved = True
             self._keys.append(key_from(key))
             if len(self._keys) >= self._limit:
                 self._step(0)
 
     def mark_non_evictable(self, key: OffloadKey) -> None:
         """Take the chunk's place away: it is about to be pinned (`lru/touch-of-busy-lost`)."""
-        self._moved = True
         self._note(kernels.FORGET, 0, [key_from(key)])
 
     def cachelaw_state(self, *requests: ReqContext) -> Hashable:
@@ -369,7 +361,6 @@ class RankedLRU(LRU):
     def mark_evictable(self, key: OffloadKey) -> None:
         """Give the chunk its place again, if an eviction found it busy."""
         if self._parked:
-            self._moved = True
             self._note(kernels.READY, 0, [key_from(key)])
 
     def on_request_access(self, keys: Iterable[OffloadKey], req_context: ReqContext) -> None:
@@ -382,7 +373,6 @@ class RankedLRU(LRU):
             seen = [key for key, is_known in zip(seen, known, strict=True) if is_known]
         if seen:
             self._close()
-            self._moved = True
             self._keys += seen
             self._program += (kernels.JOIN + kernels.ONE * len(seen), serial)
             self._program += [-at for at in positions if at is not None]

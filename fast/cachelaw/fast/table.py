@@ -264,6 +264,7 @@ class Policy(Table, CachePolicy):
         self._chunks: dict[OffloadKey, Any] = {}
         self._limit = min(LIMIT, 4 * cache_capacity + 4)  # so that small caches stay small
         self._spare_rows = self.ghosts_per_chunk * cache_capacity + self._limit
+        self._settled = 0  # how many residents there are, without those in the queue
         self._names: Any = np.empty(0, dtype=object)  # by row, the key objects of residents
         rows = min(cache_capacity, PRESIZED) + self._spare_rows
         Table.__init__(self, cache_capacity, rows, ranked=self.ranked)
@@ -280,6 +281,7 @@ class Policy(Table, CachePolicy):
     def clear(self) -> None:
         """Become as new."""
         self._chunks.clear()
+        self._settled = 0
         self._names.fill(None)
         self._forget_all()
 
@@ -296,6 +298,13 @@ class Policy(Table, CachePolicy):
         if len(keys) > 1:
             return itemgetter(*keys)(self._chunks)  # type: ignore[no-any-return]
         return [self._chunks[key] for key in keys]
+
+    def _has_more_than_inserts(self) -> bool:
+        """Say whether the queue has anything but inserts of new keys.
+
+        All else adds keys to it, and no residents.
+        """
+        return len(self._chunks) - len(self._keys) != self._settled
 
     def _name_rows(self) -> None:
         """Empty the queue, which was carried out, and take down the rows of new residents."""

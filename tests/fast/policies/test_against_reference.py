@@ -235,6 +235,28 @@ def test_single_evictions_are_those_of_the_reference(edition: str, name: str) ->
     assert evicted > 3_000
 
 
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_mark_is_not_taken_for_that_of_a_later_chunk(edition: str) -> None:
+    """A chunk that was marked leaves, and its key is stored again before ARC looks at marks."""
+    pair = Pair(edition, "ARC", 8)
+    for key in (b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"):
+        pair.insert(key, "r", {}, ref_cnt=0)
+    assert pair.call("evict", 1, set()) == [b"a"]
+    pair.insert(b"i", "r", {})
+    assert pair.call("evict", 1, set()) == [b"b"]
+    pair.insert(b"j", "r", {})
+    pair.count(b"c", 1)
+    pair.count(b"c", -1)
+    assert pair.call("evict", 1, set()) == [b"c"]
+    pair.insert(b"c", "r", {})
+    pair.call("touch", [b"c"], request="r")  # pending: no second use
+    pair.call("touch", [b"i"], request="r")
+    for key in (b"i", b"j", b"c"):
+        pair.count(key, 1)
+    left = [pair.call("evict", 1, set())[0] for _ in range(8)]
+    assert left == [b"d", b"e", b"f", b"g", b"h", b"j", b"c", b"i"]
+
+
 @each_policy
 def test_the_memory_grows_when_it_has_to(
     edition: str, name: str, monkeypatch: pytest.MonkeyPatch
