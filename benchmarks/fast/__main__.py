@@ -54,17 +54,26 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--write", action="store_true", help="record the findings")
     made.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     made.add_argument("--resident", type=_sizes, help="chunks in the cache: 10k,100k,1M")
-    made.add_argument("--rounds", type=int, help="default: 7, with --quick 3")
+    made.add_argument("--rounds", type=_count, help="default: 7, with --quick 3")
     made.add_argument("--cpu", type=int, help="the CPU to keep to; default: the last one")
     made.add_argument("--no-verdicts", action="store_true", help="certify nothing")
     return made
 
 
+def _count(text: str) -> int:
+    """Return a number of 1 or more, which may end in k or M."""
+    digits, unit = text, 1
+    if text.endswith(("k", "M")):
+        digits, unit = text[:-1], 1_000 if text.endswith("k") else 1_000_000
+    if not digits.isdecimal() or int(digits) == 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of 1 or more, such as 7, 10k or 1M"
+        )
+    return int(digits) * unit
+
+
 def _sizes(text: str) -> list[int]:
-    units = {"k": 1_000, "M": 1_000_000}
-    return [
-        int(one[:-1]) * units[one[-1]] if one[-1] in units else int(one) for one in text.split(",")
-    ]
+    return [_count(one) for one in text.split(",")]
 
 
 def command(options: argparse.Namespace) -> str:

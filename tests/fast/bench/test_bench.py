@@ -112,3 +112,14 @@ def test_zipf_ids_are_permuted() -> None:
     assert keys.max() < 300
     most = sorted(set(keys.tolist()), key=keys.tolist().count)[-3:]
     assert most != [2, 1, 0]
+
+
+@pytest.mark.parametrize("wrong", [("--resident", "abc"), ("--resident", "0"), ("--rounds", "-1")])
+def test_what_is_no_number_is_refused_in_a_line(
+    wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.parser().parse_args(wrong)
+    assert ended.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f"'{wrong[1]}' is no number of 1 or more, such as 7, 10k or 1M")
