@@ -117,9 +117,17 @@ class TouchedARC(Policy):
 
     def _note_marks(self) -> None:
         """Note which chunks have become idle since the last time."""
-        if self._marks:
-            keys = [key for key in self._marks if isinstance(key, bytes)]
-            self._marks.clear()
+        marks = self._marks
+        if self._open is PENDING:
+            inserted = self._keys[self._first :]
+            others = marks.difference(inserted)
+            if len(others) == len(marks) - len(inserted):  # none of them is pending any more
+                self._program[self._opened + 1] = 0
+                self._close()
+                marks = others
+        keys = [key for key in marks if isinstance(key, bytes)]
+        self._marks.clear()
+        if keys:
             self._note(kernels.READY, 0, keys)
 
     def clear(self) -> None:
@@ -178,7 +186,6 @@ class TouchedARC(Policy):
             return None
         del oldest[at], self._chunks[key]
         self._t2_size -= oldest is self._oldest[1]
-        self._names[row] = None
         self._settled -= 1
         self._marks.discard(key)  # should the key come again, that mark is not its
         self._leaves += (len(self._keys), row)
@@ -217,16 +224,10 @@ class TouchedARC(Policy):
             self._chunks[key] = chunk
             return None
         rows = self._view[self._out : self._out + n]
-        keys = self._names[rows].tolist()
-        if protected and not protected.isdisjoint(keys):
-            return None
-        statuses = self._chunks_of(keys)
-        if any(map(ref_count, statuses)):
-            return None
-        for key in keys:
-            del self._chunks[key]
-        self._names[rows] = None  # a ghost is nothing but its key in the memory
-        return list(zip(keys, statuses, strict=True))
+        victims = self._take_out(self._names[rows].tolist(), protected)
+        if victims:
+            self._names[rows] = None  # a ghost is nothing but its key in the memory
+        return victims
 
     def _evict_among(
         self, n: int, protected: AbstractSet[OffloadKey], found: int
@@ -287,6 +288,7 @@ class TouchedARC(Policy):
         if leaves:
             self._close()
             self._program[:0] = (kernels.LEAVE, len(leaves) // 2, *leaves)
+            self._names[leaves[1::2]] = None
             leaves.clear()
         data, words, length = self._packed()  # which may move the memory
         found = kernels.arc_step(self._view, data, words, length, n, self.falls_back_to_t1)
@@ -312,12 +314,14 @@ class TouchedARC(Policy):
 
     def _rows_in(self, which: int) -> list[int]:
         """Return the rows of a list, least recent first."""
-        links, rows = self._header[kernels.LINKS], []
-        row = self._header[links + 2 * (self._rows + which) + kernels.NEXT]
-        while row < self._rows:
-            rows.append(row)
-            row = self._header[links + 2 * row + kernels.NEXT]
-        return rows
+        header = self._header
+        first, end = header[kernels.FIRSTS + which], header[kernels.ENDS + which]
+        order = header[kernels.ORDER] + (which - 1) * header[kernels.ORDER_SIZE]
+        rows = self._view[order + first : order + end]
+        places = self._records[rows, kernels.META] & kernels.PLACE
+        slots = self._records[rows, kernels.SLOT]
+        found: list[int] = rows[(places == which) & (slots == np.arange(first, end))].tolist()
+        return found
 
 
 class RefusingARC(TouchedARC):

@@ -7,7 +7,7 @@ sections, each at an offset that the header names.
     records   eight words a row: the key itself, its length, where it is, its rank
     log       LRU: ranks in the order in which they were given, two words each
     heap      LRU: ranks that were not the highest when they were given, three words each
-    links     ARC: the neighbours of each row in a doubly linked list, least recent first
+    order     ARC and the reuse filter: the rows of each list as they came to it
     out       the rows that an eviction has chosen, or that will leave next
     tails     what is left of keys that are longer than a row holds
 
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 ROWS = 0  # how many rows there is room for
 USED = 1  # how many rows were ever in use
 FREE = 2  # the first row that is free again, -1 if none; its first word says the next
-LIVE = 3  # how many rows are in use
+ORDER_SIZE = 3  # how many entries of each list fit
 MASK = 4  # size of the index, a power of two, minus 1
 SEED = 5  # goes into every hash
-INDEX, RECORDS, LOG, HEAP, LINKS, OUT, TAILS = 6, 7, 8, 9, 10, 11, 12  # where they begin
+INDEX, RECORDS, LOG, HEAP, ORDER, OUT, TAILS = 6, 7, 8, 9, 10, 11, 12  # where they begin
 LOG_SIZE, LOG_FIRST, LOG_END = 13, 14, 15  # how many entries fit, and which are in use
 HEAP_SIZE, HEAP_COUNT = 16, 17
 TAILS_SIZE, TAILS_USED = 18, 19
@@ -54,16 +54,16 @@ TAKEN = 20  # how many rows stand in `out`
 PARKED = 21  # LRU: how many rows are parked
 CAPACITY = 22  # ARC: the number of chunks that fit
 TARGET = 23  # ARC: the target, as the bits of a double
-HAS_LINKS = 24  # whether there are links, 1 or 0
-WARMED = 25  # written only so that no compiler leaves out the reads of `warm`
+WARMED = 24  # written only so that no compiler leaves out the reads of `warm`
 COUNTS = 26  # how many rows each list has, lists 0 to 4
 HIGHEST = 31  # LRU: the serial number of the last row in `out`
 NEW_COUNT = 32  # how many rows the last program made
 PASSED = 33  # ARC: how many rows the last look ahead passed over
-TAGS, FOUND = 40, 72  # what `warm` found out about the keys of the block at hand
-NEW = 104  # the rows that the last program made: the number of the key and the row
-LEAVING_TAGS, LEAVING = 360, 392  # the keys and rows of a block that is forgotten
-HEADER = 424
+FIRSTS, ENDS = 34, 39  # which entries of each list are in use
+TAGS, FOUND = 48, 80  # what `warm` found out about the keys of the block at hand
+NEW = 112  # the rows that the last program made: the number of the key and the row
+LEAVING_TAGS, LEAVING = 368, 400  # the keys and rows of a block that is forgotten
+HEADER = 432
 
 BLOCK = 32  # how many keys are looked up together
 ARITY = 8  # how many entries of the heap are below one: so many are read at once
@@ -75,15 +75,15 @@ NUMBER = 1 << 32  # what the number of a key is times in NEW
 WIDTH = 8
 META = 5  # length of the key times 256, plus where the row is
 HI, LO = 6, 7  # LRU: the rank, (serial number, minus the end token)
-COUNT = 6  # the reuse filter: how often the key was seen
+SLOT = 6  # ARC and the reuse filter: the number of the row's entry in its list
+COUNT = 7  # the reuse filter: how often the key was seen
 
 FREED = -256  # the META of a row that is free: no key has that length
 
 INLINE = 40  # the longest key that a row holds, in bytes
 HEAD_WORDS = 4  # of a longer key; its fifth word says where in `tails` the rest is
 
-# Words of a link, and the lists. The ends of list i are the link of row ROWS + i.
-PREV, NEXT = 0, 1
+# The lists; there is none of number 0.
 LISTS = 5
 T1, T2, B1, B2 = 1, 2, 3, 4
 
@@ -279,7 +279,6 @@ def new_row(memory: Memory, data: Words, start: int, length: int, tag: int) -> i
         if row >= memory[ROWS]:
             raise IndexError("no row is free: the policy did not make room")
         memory[USED] += 1
-    memory[LIVE] += 1
     record, words = memory[RECORDS] + row * WIDTH, (length + 7) >> 3
     memory[record + META] = length << 8
     tail = memory[TAILS] + memory[TAILS_USED]
@@ -318,7 +317,6 @@ def free_row(memory: Memory, row: int, tag: int) -> None:
     memory[memory[RECORDS] + row * WIDTH + META] = FREED
     memory[memory[RECORDS] + row * WIDTH] = memory[FREE]
     memory[FREE] = row
-    memory[LIVE] -= 1
 
 
 # Looking up one key waits for memory three times over. The keys of a block are looked up side by
@@ -332,16 +330,11 @@ def warm(memory: Memory, data: Words, start: int, length: int, count: int) -> No
     for i in range(count):
         memory[TAGS + i] = key_tag(memory, data, start + i * ((length + 7) >> 3), length)
     warm_index(memory, TAGS, count)
-    read, records, links = 0, memory[RECORDS], memory[LINKS]
+    read, records = 0, memory[RECORDS]
     for i in range(count):
         memory[FOUND + i] = likely_row(memory, memory[TAGS + i])
     for i in range(count):
         read ^= memory[records + max(memory[FOUND + i], 0) * WIDTH]
-    if memory[HAS_LINKS]:
-        for i in range(count):
-            row = max(memory[FOUND + i], 0)
-            read ^= memory[links + 2 * memory[links + 2 * row + PREV]]
-            read ^= memory[links + 2 * memory[links + 2 * row + NEXT]]
     memory[WARMED] = read
 
 
@@ -364,37 +357,9 @@ def make_row(memory: Memory, data: Words, start: int, length: int, key: int, num
 
 
 # --- Lists ---------------------------------------------------------------------------------------
-
-
-@kernel(inline=True, borrows=True)
-def unlink(memory: Memory, row: int, which: int) -> None:
-    """Take `row` out of list `which`."""
-    links = memory[LINKS]
-    before, after = memory[links + 2 * row + PREV], memory[links + 2 * row + NEXT]
-    memory[links + 2 * before + NEXT] = after
-    memory[links + 2 * after + PREV] = before
-    memory[COUNTS + which] -= 1
-
-
-@kernel(inline=True, borrows=True)
-def append(memory: Memory, row: int, which: int) -> None:
-    """Put `row`, which is in no list, at the recent end of list `which`."""
-    links, end = memory[LINKS], memory[ROWS] + which
-    last = memory[links + 2 * end + PREV]
-    memory[links + 2 * row + PREV] = last
-    memory[links + 2 * row + NEXT] = end
-    memory[links + 2 * last + NEXT] = row
-    memory[links + 2 * end + PREV] = row
-    memory[COUNTS + which] += 1
-
-
-@kernel(inline=True, borrows=True)
-def after(memory: Memory, row: int) -> int:
-    """Return the row after `row` in its list, or the list's end, ROWS or more.
-
-    The end of a list, as `row`, stands for what comes before its first.
-    """
-    return memory[memory[LINKS] + 2 * row + NEXT]
+#
+# A list is kept as a log: its rows in the order in which they came, least recent first. An entry
+# whose row has left the list, or has come to it again since, is stale and skipped.
 
 
 @kernel(inline=True, borrows=True)
@@ -410,6 +375,85 @@ def put(memory: Memory, row: int, place: int) -> None:
     memory[at] = (memory[at] & ~255) | place
 
 
+@kernel(inline=True, borrows=True)
+def entries(memory: Memory, which: int) -> int:
+    """Return the word of the first entry of list `which`."""
+    return memory[ORDER] + (which - 1) * memory[ORDER_SIZE]
+
+
+@kernel(inline=True, borrows=True)
+def is_entry(memory: Memory, row: int, which: int, slot: int) -> bool:
+    """Say whether entry `slot` of list `which`, which names `row`, is not stale."""
+    at = memory[RECORDS] + row * WIDTH
+    return ((memory[at + META] & PLACE) ^ which) | (memory[at + SLOT] ^ slot) == 0
+
+
+@kernel(inline=True, borrows=True)
+def warm_list(memory: Memory, which: int, first: int, end: int) -> None:
+    """Read the rows of the entries of list `which` from `first` to `end`."""
+    read = 0
+    for slot in range(first, min(end, memory[ENDS + which])):
+        read ^= memory[memory[RECORDS] + memory[entries(memory, which) + slot] * WIDTH + META]
+    memory[WARMED] = read
+
+
+@kernel(borrows=True)
+def close_list(memory: Memory, which: int) -> None:
+    """Make room at the end of list `which`: leave out what is stale."""
+    order, end = entries(memory, which), 0
+    for slot in range(memory[FIRSTS + which], memory[ENDS + which]):
+        if slot % BLOCK == 0:
+            warm_list(memory, which, slot, slot + BLOCK)
+        row = memory[order + slot]
+        if is_entry(memory, row, which, slot):
+            memory[order + end] = row
+            memory[memory[RECORDS] + row * WIDTH + SLOT] = end
+            end += 1
+    memory[FIRSTS + which] = 0
+    memory[ENDS + which] = end
+
+
+@kernel(inline=True, borrows=True)
+def append(memory: Memory, row: int, which: int) -> None:
+    """Put `row`, which counts in no list, at the recent end of list `which`."""
+    if memory[ENDS + which] == memory[ORDER_SIZE]:
+        close_list(memory, which)
+    slot = memory[ENDS + which]
+    memory[entries(memory, which) + slot] = row
+    memory[memory[RECORDS] + row * WIDTH + SLOT] = slot
+    memory[ENDS + which] = slot + 1
+    memory[COUNTS + which] += 1
+
+
+@kernel(inline=True, borrows=True)
+def front(memory: Memory, which: int) -> int:
+    """Return the number of the first entry of list `which` that is not stale, or the end."""
+    order, slot, end = entries(memory, which), memory[FIRSTS + which], memory[ENDS + which]
+    while slot < end and not is_entry(memory, memory[order + slot], which, slot):
+        slot += 1
+        if slot % BLOCK == 0:
+            warm_list(memory, which, slot, slot + BLOCK)
+    memory[FIRSTS + which] = slot
+    return slot
+
+
+@kernel(borrows=True)
+def pack(memory: Memory, which: int, end: int, n: int) -> None:
+    """Leave out what is stale before entry `end` of list `which`, if that is far for `n` rows.
+
+    Else rows at the front that may not leave would have it all read again, time after time.
+    """
+    order, first, kept = entries(memory, which), memory[FIRSTS + which], end
+    if end - first > 4 * (n + BLOCK):
+        for slot in range(end - 1, first - 1, -1):
+            row = memory[order + slot]
+            if is_entry(memory, row, which, slot):
+                kept -= 1
+                memory[order + kept] = row
+                memory[memory[RECORDS] + row * WIDTH + SLOT] = kept
+        memory[FIRSTS + which] = kept
+
+
 # --- Starting over, and moving -------------------------------------------------------------------
 
 
@@ -420,7 +464,6 @@ def empty(memory: Memory) -> None:
         memory[at] = 0
     memory[USED] = 0
     memory[FREE] = -1
-    memory[LIVE] = 0
     memory[LOG_FIRST] = 0
     memory[LOG_END] = 0
     memory[HEAP_COUNT] = 0
@@ -431,10 +474,8 @@ def empty(memory: Memory) -> None:
     memory[TARGET] = 0  # the bits of 0.0
     for which in range(LISTS):
         memory[COUNTS + which] = 0
-        if memory[HAS_LINKS]:
-            end = memory[ROWS] + which
-            memory[memory[LINKS] + 2 * end + PREV] = end
-            memory[memory[LINKS] + 2 * end + NEXT] = end
+        memory[FIRSTS + which] = 0
+        memory[ENDS + which] = 0
 
 
 @kernel(borrows=True)
@@ -443,7 +484,7 @@ def move(old: Memory, memory: Memory) -> None:
 
     Rows keep their numbers; the tails of keys that are forgotten are left behind.
     """
-    for at in (USED, FREE, LIVE, TAKEN, HIGHEST, PARKED, TARGET):
+    for at in (USED, FREE, TAKEN, HIGHEST, PARKED, TARGET):
         memory[at] = old[at]
     for at in range(old[USED] * WIDTH):
         memory[memory[RECORDS] + at] = old[old[RECORDS] + at]
@@ -461,23 +502,20 @@ def move(old: Memory, memory: Memory) -> None:
             for w in range(HEAD_WORDS, words):
                 memory[memory[TAILS] + tail + w - HEAD_WORDS] = row_word(old, row, w)
         enter(memory, row, row_tag(memory, row))
-    if memory[HAS_LINKS]:
-        move_links(old, memory)
+    if memory[ORDER_SIZE] > 0:
+        move_lists(old, memory)
     else:
         move_ranks(old, memory)
 
 
 @kernel(borrows=True)
-def move_links(old: Memory, memory: Memory) -> None:
-    """Take over the lists; their ends are at other numbers."""
-    shift = memory[ROWS] - old[ROWS]
-    for row in range(old[ROWS] + LISTS):
-        new = row if row < old[ROWS] else row + shift
-        for side in (PREV, NEXT):
-            link = old[old[LINKS] + 2 * row + side]
-            memory[memory[LINKS] + 2 * new + side] = link if link < old[ROWS] else link + shift
-    for which in range(LISTS):
-        memory[COUNTS + which] = old[COUNTS + which]
+def move_lists(old: Memory, memory: Memory) -> None:
+    """Take over the lists."""
+    for which in range(1, LISTS):
+        for slot in range(old[FIRSTS + which], old[ENDS + which]):
+            row = old[entries(old, which) + slot]
+            if is_entry(old, row, which, slot):
+                append(memory, row, which)
 
 
 @kernel(borrows=True)
@@ -917,7 +955,7 @@ def gives(size: int, target: float, more_t1: bool, more_t2: bool, falls_back: bo
 @kernel(inline=True, borrows=True)
 def arc_move(memory: Memory, row: int, old: int, new: int) -> None:
     """Move `row` from list `old` to the recent end of list `new`."""
-    unlink(memory, row, old)
+    memory[COUNTS + old] -= 1
     append(memory, row, new)
     put(memory, row, (where(memory, row) & ~PLACE) | new)
 
@@ -972,16 +1010,16 @@ def arc_trim(memory: Memory) -> None:
     for ghosts in (B1, B2):
         while memory[COUNTS + ghosts] > memory[CAPACITY]:
             count = min(memory[COUNTS + ghosts] - memory[CAPACITY], BLOCK)
-            row = memory[ROWS] + ghosts
+            warm_list(memory, ghosts, memory[FIRSTS + ghosts], memory[FIRSTS + ghosts] + count)
             for i in range(count):
-                row = after(memory, row)
-                memory[LEAVING + i] = row
+                memory[LEAVING + i] = memory[entries(memory, ghosts) + front(memory, ghosts)]
+                memory[FIRSTS + ghosts] += 1
             for i in range(count):
                 memory[LEAVING_TAGS + i] = row_tag(memory, memory[LEAVING + i])
             warm_index(memory, LEAVING_TAGS, count)
             for i in range(count):
-                unlink(memory, memory[LEAVING + i], ghosts)
                 free_row(memory, memory[LEAVING + i], memory[LEAVING_TAGS + i])
+            memory[COUNTS + ghosts] -= count
 
 
 @kernel(borrows=True)
@@ -993,11 +1031,11 @@ def arc_settle(memory: Memory) -> None:
         count, read = min(taken - first, BLOCK), 0
         for i in range(first, first + count):
             row = memory[out + i]
-            read ^= memory[memory[LINKS] + 2 * row] ^ memory[memory[RECORDS] + row * WIDTH + META]
+            read ^= memory[memory[RECORDS] + row * WIDTH + META]
         memory[WARMED] = read
         for i in range(first, first + count):
             arc_leave(memory, memory[out + i])
-    arc_trim(memory)
+        arc_trim(memory)
 
 
 @kernel(inline=True, borrows=True)
@@ -1048,7 +1086,7 @@ def arc_run(memory: Memory, data: Words, words: int, length: int) -> None:
                     # arc/reuse-promotes, arc/store-is-not-reuse
                     arc_move(memory, row, place, T2 if data[at] else place)
                 elif kind == FORGET and place < B1:  # arc/remove-leaves-no-ghost
-                    unlink(memory, row, place)
+                    memory[COUNTS + place] -= 1
                     free_row(memory, row, memory[TAGS + key])
                 elif kind == READY:
                     put(memory, row, where(memory, row) & ~(PENDING | BUSY))
@@ -1064,38 +1102,49 @@ def arc_run(memory: Memory, data: Words, words: int, length: int) -> None:
 
 
 @kernel(inline=True, borrows=True)
-def arc_next(memory: Memory, row: int) -> int:
-    """Return the first row after `row` that is not passed over, or the end of the list."""
-    row = after(memory, row)
-    while row < memory[ROWS] and where(memory, row) & PASSED_OVER:
-        row = after(memory, row)
-    return row
+def arc_next(memory: Memory, which: int, slot: int) -> int:
+    """Return the first entry of a list from `slot` on whose row may leave, or the list's end."""
+    order, end = entries(memory, which), memory[ENDS + which]
+    while slot < end:
+        if slot % BLOCK == 0:
+            warm_list(memory, which, slot, slot + BLOCK)
+        row = memory[order + slot]
+        if is_entry(memory, row, which, slot) and where(memory, row) & PASSED_OVER == 0:
+            break
+        slot += 1
+    return slot
 
 
 @kernel(borrows=True)
 def arc_select(memory: Memory, n: int, falls_back: bool) -> int:
     """Choose `n` victims and note them in `out`; return how many were found.
 
-    Nothing moves before `arc_settle`. If fewer than `n` were found, none is noted.
+    Nothing leaves before `arc_settle`. If fewer than `n` were found, none is noted.
     """
-    rows, out = memory[ROWS], memory[OUT]
-    target = target_in(memory)
-    size = memory[COUNTS + T1]
-    from_t1, from_t2 = arc_next(memory, rows + T1), arc_next(memory, rows + T2)
-    for i in range(n):
+    out, found, target, size = memory[OUT], 0, target_in(memory), memory[COUNTS + T1]
+    for which in (T1, T2):
+        slot = front(memory, which)
+        warm_list(memory, which, slot, slot + min(n, BLOCK))
+    from_t1 = arc_next(memory, T1, memory[FIRSTS + T1])
+    from_t2 = arc_next(memory, T2, memory[FIRSTS + T2])
+    while found < n:
         # arc/each-victim-anew, arc/size-counts-busy-chunks
-        which = gives(size, target, from_t1 < rows, from_t2 < rows, falls_back)
+        more_t1, more_t2 = from_t1 < memory[ENDS + T1], from_t2 < memory[ENDS + T2]
+        which = gives(size, target, more_t1, more_t2, falls_back)
         if which == T1:
-            memory[out + i] = from_t1  # arc/oldest-of-its-list-first
-            from_t1 = arc_next(memory, from_t1)
+            memory[out + found] = memory[entries(memory, T1) + from_t1]
+            from_t1 = arc_next(memory, T1, from_t1 + 1)  # arc/oldest-of-its-list-first
             size -= 1
         elif which == T2:
-            memory[out + i] = from_t2
-            from_t2 = arc_next(memory, from_t2)
+            memory[out + found] = memory[entries(memory, T2) + from_t2]
+            from_t2 = arc_next(memory, T2, from_t2 + 1)
         else:
-            return i  # evict/none-changes-nothing
-    memory[TAKEN] = n
-    return n
+            break
+        found += 1
+    pack(memory, T1, from_t1, n)
+    pack(memory, T2, from_t2, n)
+    memory[TAKEN] = n if found == n else 0  # evict/none-changes-nothing
+    return found
 
 
 @kernel(borrows=True)
@@ -1116,14 +1165,20 @@ def arc_peek(memory: Memory, n1: int, n2: int) -> int:
     out, found, in_t1, passed = memory[OUT], 0, 0, 0
     for which in (T1, T2):
         goal = found + (n1 if which == T1 else n2)
-        row = after(memory, memory[ROWS] + which)
-        while found < goal and row < memory[ROWS]:
-            if where(memory, row) & PASSED_OVER:
-                passed += 1
-            else:
-                memory[out + found] = row
-                found += 1
-            row = after(memory, row)
+        slot = front(memory, which)
+        warm_list(memory, which, slot, slot + min(goal - found, BLOCK))
+        while found < goal and slot < memory[ENDS + which]:
+            if slot % BLOCK == 0:
+                warm_list(memory, which, slot, slot + BLOCK)
+            row = memory[entries(memory, which) + slot]
+            if is_entry(memory, row, which, slot):
+                if where(memory, row) & PASSED_OVER:
+                    passed += 1
+                else:
+                    memory[out + found] = row
+                    found += 1
+            slot += 1
+        pack(memory, which, slot, goal)
         if which == T1:
             in_t1 = found
     memory[PASSED] = passed
@@ -1146,10 +1201,10 @@ def arc_flag(memory: Memory, count: int) -> None:
 def arc_doubt(memory: Memory) -> None:
     """Forget which rows were found busy."""
     for which in (T1, T2):
-        row = after(memory, memory[ROWS] + which)
-        while row < memory[ROWS]:
-            put(memory, row, where(memory, row) & ~BUSY)
-            row = after(memory, row)
+        for slot in range(memory[FIRSTS + which], memory[ENDS + which]):
+            row = memory[entries(memory, which) + slot]
+            if is_entry(memory, row, which, slot):
+                put(memory, row, where(memory, row) & ~BUSY)
 
 
 @kernel(borrows=True)
@@ -1172,15 +1227,15 @@ def filter_see(memory: Memory, data: Words, start: int, length: int, key: int) -
     """See key number `key` of the block, at word `start`, once more."""
     row = row_of(memory, data, start, length, key)
     if row < 0:
-        if memory[LIVE] >= memory[CAPACITY]:  # reuse-filter/tracker-drops-least-recent
-            oldest = after(memory, memory[ROWS] + TRACKED)
-            unlink(memory, oldest, TRACKED)
+        if memory[COUNTS + TRACKED] >= memory[CAPACITY]:  # reuse-filter/tracker-drops-least-recent
+            oldest = memory[entries(memory, TRACKED) + front(memory, TRACKED)]
+            memory[COUNTS + TRACKED] -= 1
             free_row(memory, oldest, row_tag(memory, oldest))
         row = new_row(memory, data, start, length, memory[TAGS + key])
         put(memory, row, TRACKED)
         memory[memory[RECORDS] + row * WIDTH + COUNT] = 0
     else:
-        unlink(memory, row, TRACKED)
+        memory[COUNTS + TRACKED] -= 1
     append(memory, row, TRACKED)  # reuse-filter/repeat-renews
     memory[memory[RECORDS] + row * WIDTH + COUNT] += 1
 

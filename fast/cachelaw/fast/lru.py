@@ -105,14 +105,12 @@ class LRU(Policy):
                     self._settled -= 1
                     return [(key, chunk)]
                 chunks[key] = chunk
-        elif len(keys) == n and (not protected or protected.isdisjoint(keys)):
-            statuses = self._chunks_of(keys)
-            if not (self.has_busy_in_order and any(map(ref_count, statuses))):
-                for key in keys:
-                    del chunks[key]
+        elif len(keys) == n:
+            victims = self._take_out(keys, protected, may_be_busy=self.has_busy_in_order)
+            if victims:
                 self._next = first + n
                 self._settled -= n
-                return list(zip(keys, statuses, strict=True))
+                return victims
         return self._evict_among(n, protected)
 
     def _evict_among(self, n: int, protected: AbstractSet[OffloadKey]) -> Victims | None:

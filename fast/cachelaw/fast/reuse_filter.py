@@ -43,9 +43,10 @@ class Tracker(Table):
         for first in range(0, len(keys), LIMIT):
             some = list(keys[first : first + LIMIT])
             self._step(0)
-            # There is room in `out` for as many answers as there are rows, so not all at once.
-            for at in range(0, len(some), self._rows):
-                asked = some[at : at + self._rows]
+            # There is not always room in `out` for all answers at once.
+            room = self._header[kernels.TAILS] - self._out
+            for at in range(0, len(some), room):
+                asked = some[at : at + room]
                 self._keys += asked
                 self._program += (kernels.ASK + kernels.ONE * len(asked), 0)
                 self._step(0)

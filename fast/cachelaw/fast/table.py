@@ -16,6 +16,7 @@ import secrets
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -32,6 +33,9 @@ LIMIT = kernels.QUEUE
 
 FURTHEST = 128
 """So many victims are looked up ahead of time at most."""
+
+TOGETHER = 256
+"""So many chunks are taken out of the cache together."""
 
 PRESIZED = 1 << 20
 """Up to this capacity the memory is as large as it will ever need to be from the beginning."""
@@ -255,7 +259,7 @@ class Policy(Table, CachePolicy):
     """How many keys without a chunk are remembered for each chunk that fits."""
 
     ranked = True
-    """Whether the order is one of ranks, or one of linked lists."""
+    """Whether the order is one of ranks, or one of lists."""
 
     _views = (*Table._views, "get")
 
@@ -298,6 +302,28 @@ class Policy(Table, CachePolicy):
         if len(keys) > 1:
             return itemgetter(*keys)(self._chunks)  # type: ignore[no-any-return]
         return [self._chunks[key] for key in keys]
+
+    def _take_out(
+        self, keys: list[OffloadKey], protected: AbstractSet[OffloadKey], may_be_busy: bool = True
+    ) -> Victims | None:
+        """Take the chunks of residents out of the cache, or none if one of them may not leave."""
+        chunks = self._chunks
+        victims: Victims = []
+        # A block at a time: what one step has read of it is still at hand for the next.
+        for first in range(0, len(keys), TOGETHER):
+            some = keys[first : first + TOGETHER]
+            if protected and not protected.isdisjoint(some):
+                break
+            statuses = self._chunks_of(some)
+            if may_be_busy and any(map(ref_count, statuses)):
+                break
+            for key in some:
+                del chunks[key]
+            victims += zip(some, statuses, strict=True)
+        else:
+            return victims
+        chunks.update(victims)
+        return None
 
     def _has_more_than_inserts(self) -> bool:
         """Say whether the queue has anything but inserts of new keys.
@@ -351,18 +377,21 @@ def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.T
         tails: how many words there are for the rest of long keys.
         capacity: the number of chunks that fit.
         ranked: whether the order is one of ranks, in a log and a heap, as LRU has it, or one of
-            linked lists, as ARC has it.
+            lists, as ARC has it.
     """
     index = 1 << (2 * rows - 1).bit_length()
     log = 3 * rows if ranked else 0
     heap = 2 * rows if ranked else 0
+    # No list is longer than that: ARC's ghosts take `capacity` rows of either list.
+    longest = max(rows - 2 * capacity, capacity) + kernels.BLOCK
+    order = 0 if ranked else 2 * longest
     sizes = {
         kernels.RECORDS: rows * kernels.WIDTH,
         kernels.INDEX: index,
         kernels.LOG: 2 * log,
         kernels.HEAP: 3 * heap,
-        kernels.LINKS: 0 if ranked else 2 * (rows + kernels.LISTS),
-        kernels.OUT: rows,
+        kernels.ORDER: (kernels.LISTS - 1) * order,
+        kernels.OUT: rows if ranked else longest,
         kernels.TAILS: tails,
     }
     words = kernels.HEADER + sum(sizes.values())
@@ -370,6 +399,8 @@ def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.T
     spare: Any = np.zeros(words + 7, dtype=np.int64)
     first = -(spare.ctypes.data // 8) % 8
     memory = spare[first : first + words]
+    if rows <= 4 * PRESIZED:
+        memory.fill(0)  # have the system provide it now: a call would wait for that
     at = kernels.HEADER
     for section, size in sizes.items():
         memory[section] = at
@@ -381,7 +412,7 @@ def new_memory(rows: int, tails: int, capacity: int, *, ranked: bool) -> torch.T
     memory[kernels.HEAP_SIZE] = heap
     memory[kernels.TAILS_SIZE] = tails
     memory[kernels.CAPACITY] = capacity
-    memory[kernels.HAS_LINKS] = not ranked
+    memory[kernels.ORDER_SIZE] = order
     kernels.empty(memory)
     return torch.from_numpy(memory)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cachelaw.fast import table
+from cachelaw.fast import kernels, table
 from cachelaw.reference import OffloadKey, ReqContext
 
 EDITIONS = ("v024", "v031", "v033")
@@ -255,6 +255,65 @@ def test_a_mark_is_not_taken_for_that_of_a_later_chunk(edition: str) -> None:
         pair.count(key, 1)
     left = [pair.call("evict", 1, set())[0] for _ in range(8)]
     assert left == [b"d", b"e", b"f", b"g", b"h", b"j", b"c", b"i"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_what_is_stale_behind_a_busy_chunk_is_not_read_for_ever(edition: str) -> None:
+    """Uses leave stale entries in the log of a list; a busy chunk at its front keeps them."""
+    rng = random.Random(11)
+    pair = Pair(edition, "ARC", 64)
+    keys = some_keys(rng, (36,), 72)
+    for key in keys[:64]:
+        pair.insert(key, "r", {}, ref_cnt=0)
+    pair.call("touch", keys[:64], request="r")  # all are in T2 now, the last key is the oldest
+    for key in keys[60:64]:
+        pair.count(key, 1)
+    for round_ in range(8):
+        for _ in range(8):
+            pair.call("touch", rng.sample(keys[:60], 60), request="r")
+        assert pair.call("evict", 1, {keys[0]})
+        pair.insert(keys[64 + round_], "r", {}, ref_cnt=0)
+        pair.call("touch", [keys[64 + round_]], request="r")
+        fast: Any = pair.sides[0]
+        first, end = (fast._header[at + kernels.T2] for at in (kernels.FIRSTS, kernels.ENDS))
+        assert end - first < 256, "with what is stale there are up to 704"
+    for key in keys[60:64]:
+        pair.count(key, -1)
+    left = [pair.call("evict", n, set()) for n in (3, 2, 50, 9)]
+    assert left[0] == keys[63:60:-1]
+    assert all(left)
+
+
+@each_policy
+@pytest.mark.parametrize("why", ["busy", "protected"])
+def test_what_was_taken_out_comes_back(edition: str, name: str, why: str) -> None:
+    """Many victims leave a block at a time. One that may not leave may be found late."""
+    pair = Pair(edition, name, 600)
+    keys = [f"{number:08}".encode() for number in range(600)]
+    for key in keys:
+        pair.insert(key, "r", {}, ref_cnt=0)
+    if why == "busy":
+        pair.count(keys[550], 1)
+    kept = {keys[550]} if why == "protected" else set()
+    assert pair.call("evict", 600, kept) is None
+    assert pair.sides[0].get(keys[0]) is not None
+    assert len(pair.call("evict", 580, kept)) == 580
+    assert pair.call("evict", 20, kept) is None
+    assert len(pair.call("evict", 19, kept)) == 19
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_ghost_keeps_no_key_object(edition: str) -> None:
+    pair = Pair(edition, "ARC", 8)
+    keys = some_keys(random.Random(3), (36,), 40)
+    for key in keys[:8]:
+        pair.insert(key, "r", {}, ref_cnt=0)
+    for key in keys[8:]:
+        pair.call("evict", 1, set())
+        pair.insert(key, "r", {}, ref_cnt=0)
+    fast: Any = pair.sides[0]
+    fast.cachelaw_state()  # has the queue carried out
+    assert {key for key in fast._names if key is not None} == set(keys[-8:])
 
 
 @each_policy
