@@ -283,6 +283,7 @@ class TouchedARC(Policy):
     def _step(self, n: int) -> int:
         self._moved |= self._has_more_than_inserts()
         if self._marks:
+            self._moved |= self._passes_over
             self._note_marks()
         leaves = self._leaves
         if leaves:

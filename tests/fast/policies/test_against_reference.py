@@ -258,6 +258,29 @@ def test_a_mark_is_not_taken_for_that_of_a_later_chunk(edition: str) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("carried_out", ["by a full queue", "by a look at the target"])
+def test_a_mark_that_was_carried_out_is_not_forgotten(edition: str, carried_out: str) -> None:
+    """What was passed over when victims were looked up may leave before them once it is idle."""
+    pair = Pair(edition, "ARC", 300)
+    for number in range(300):
+        pair.insert(f"{number:03}".encode(), "r", {}, ref_cnt=0)
+    pair.count(b"000", 1)
+    assert pair.call("evict", 30, set())[0] == b"001"
+    pair.insert(b"first", "r", {}, ref_cnt=0)
+    assert pair.call("evict", 1, set()) == [b"031"]
+    pair.insert(b"second", "r", {}, ref_cnt=0)
+    pair.count(b"000", -1)
+    if carried_out == "by a full queue":
+        fast: Any = pair.sides[0]
+        fast._limit = len(fast._keys) + 1
+        pair.insert(b"third", "r", {}, ref_cnt=0)
+        assert not fast._keys
+    else:
+        assert pair.sides[0].target_t1_size == 0
+    assert pair.call("evict", 1, set()) == [b"000"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_what_is_stale_behind_a_busy_chunk_is_not_read_for_ever(edition: str) -> None:
     """Uses leave stale entries in the log of a list; a busy chunk at its front keeps them."""
     rng = random.Random(11)
