@@ -289,7 +289,7 @@ class TouchedARC(Policy):
         if leaves:
             self._close()
             self._program[:0] = (kernels.LEAVE, len(leaves) // 2, *leaves)
-            self._names[leaves[1::2]] = None
+            self._names[leaves[1::2]] = None  # as in _chosen, for all of them at once
             leaves.clear()
         data, words, length = self._packed()  # which may move the memory
         found = kernels.arc_step(self._view, data, words, length, n, self.falls_back_to_t1)
