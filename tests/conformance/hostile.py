@@ -145,14 +145,14 @@ class OddChunk(Fifo):
 
 
 class ClosesAll(_Hostile):
-    """Closes every file of its process, the suite's pipe among them."""
+    """Closes every file of its process, those of the suite among them."""
 
     def strike(self) -> None:
         os.closerange(0, 256)
 
 
 class Babbles(_Hostile):
-    """Writes into every open file, the suite's pipe among them."""
+    """Writes into every open file, those of the suite among them."""
 
     def strike(self) -> None:
         for number in range(3, 64):

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import json
 import mmap
+import os
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,15 @@ from cachelaw.conformance.trace import EVENT_KINDS, trace_from_json
 SIZE = 1 << 22
 """Bytes of a record. A run that needs more is recorded up to there."""
 
-_HEAD = struct.Struct("<QQ")
-"""Signs of life, and bytes of text after them."""
+_HEAD = struct.Struct("<QQQ")
+"""Signs of life, where the text after this head ends, and which of `MEDDLED` was found."""
+
+MEDDLED = (
+    "",
+    "wrote into the file over which the suite reports",
+    "closed the file over which the suite reports",
+)
+"""What a subject may have done to the reports, in words that complete "its process ..."."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,11 @@ class Recorder:
 
     Args:
         path: the file to record in, which the parent has made; None records nothing.
+        meddled: says which of `MEDDLED` has happened. If any has, this process ends there.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, meddled: Callable[[], int] = lambda: 0) -> None:
+        self._meddled = meddled
         self._memory: mmap.mmap | None = None
         if path is not None:
             with path.open("r+b") as file:
@@ -61,12 +72,13 @@ class Recorder:
         """Give a sign of life."""
         if self._memory is not None:
             self._beats += 1
-            _HEAD.pack_into(self._memory, 0, self._beats, self._end)
+            _HEAD.pack_into(self._memory, 0, self._beats, self._end, 0)
 
     def begin(self, how: str, clause: str | None = None, trace: AnyTrace | None = None) -> None:
         """Note that an experiment begins, with the events that are known beforehand."""
         if self._memory is None:
             return
+        self.check()
         plain = None if trace is None else trace.as_json()
         self._end = _HEAD.size
         self._write(json.dumps({"how": how, "clause": clause, "trace": plain}))
@@ -74,7 +86,14 @@ class Recorder:
     def add(self, event: Any) -> None:
         """Note that an event is about to happen."""
         if self._memory is not None:
+            self.check()
             self._write(_written(event))
+
+    def check(self) -> None:
+        """End this process if its subject has reached for the reports, and leave a note of it."""
+        if self._memory is not None and (meddled := self._meddled()):
+            _HEAD.pack_into(self._memory, 0, self._beats, self._end, meddled)
+            os._exit(1)
 
     def _write(self, line: str) -> None:
         assert self._memory is not None
@@ -90,10 +109,10 @@ recorder = Recorder()
 """This process's own. A process has one, as an aircraft has: `install` puts a real one in place."""
 
 
-def install(path: Path) -> None:
-    """Record in this file from here on."""
+def install(path: Path, meddled: Callable[[], int]) -> None:
+    """Record in this file from here on, and look after the reports."""
     global recorder
-    recorder = Recorder(path)
+    recorder = Recorder(path, meddled)
 
 
 def make(path: Path) -> None:
@@ -107,13 +126,24 @@ def beats(memory: mmap.mmap) -> int:
     return count
 
 
+def meddled(path: Path, garbled: bool) -> str:
+    """Return what was done to the reports, nothing if that is not known.
+
+    Args:
+        path: the record, in which the child has noted what it found.
+        garbled: whether the reports cannot be understood.
+    """
+    number = _HEAD.unpack_from(path.read_bytes(), 0)[2]
+    return MEDDLED[number if 0 < number < len(MEDDLED) else int(garbled)]
+
+
 def read(path: Path) -> Flight | None:
     """Return what is in a record, None if nothing was begun.
 
     A subject can damage the record like all else in its process. Then no more is known than that.
     """
     data = path.read_bytes()
-    _, end = _HEAD.unpack_from(data, 0)
+    _, end, _ = _HEAD.unpack_from(data, 0)
     lines = data[_HEAD.size : min(end, SIZE)].decode(errors="replace").splitlines()
     if not lines:
         return None

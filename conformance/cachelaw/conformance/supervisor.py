@@ -2,7 +2,7 @@
 
 The subject is somebody else's code. It may crash, leave, loop, eat memory or print whatever it
 likes, and none of that may reach the process that judges it. So the parent starts a child, never by
-fork, reads what the child reports over a pipe of its own, takes signs of life and the size of the
+fork, reads what the child reports in a file of its own, takes signs of life and the size of the
 child's memory again and again, and ends the child with all its processes when it has to.
 """
 
@@ -138,68 +138,63 @@ class _Watch:
         self._done = False
         self._garbled = False
         self._partial = b""
-        reading, writing = os.pipe()
-        self._reports = os.fdopen(reading, "rb", buffering=0)
-        try:
+        reports = job.with_name("reports")
+        with reports.open("wb") as writing:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "cachelaw.conformance.worker", job, record, str(writing)],
+                [
+                    *(sys.executable, "-m", "cachelaw.conformance.worker"),
+                    *(job, record, str(writing.fileno())),
+                ],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=(writing,),
+                pass_fds=(writing.fileno(),),
                 start_new_session=True,
             )
-        finally:
-            os.close(writing)
+        self._reports = reports.open("rb", buffering=0)
 
     def run(self) -> Outcome:
         """Watch the child until it is done, dead or has to be ended."""
         assert self._child.stdout is not None
-        pipes: dict[IO[bytes], Callable[[bytes], None]] = {
-            self._reports: self._take_report,
-            self._child.stdout: self._outcome.printed.take,
-        }
-        try:
-            says, hung = self._watch(pipes)
-            self._end()
-            for pipe, take in pipes.items():
-                while data := _available(pipe):
-                    take(data)
-        finally:
-            self._end()
-            for pipe in pipes:
-                pipe.close()
+        with self._reports, self._child.stdout as printed:
+            try:
+                says, hung = self._watch(printed)
+                self._end()
+                self._hear()
+                while data := _available(printed):
+                    self._outcome.printed.take(data)
+            finally:
+                self._end()
         if not self._done:
+            # What was done to the reports the child finds out before its next event.
+            says = flight.meddled(self._record, self._garbled) or says
             says = says or _ending(self._child.returncode)
             self._outcome.death = Death(says, flight.read(self._record), hung)
         return self._outcome
 
-    def _watch(self, pipes: dict[IO[bytes], Callable[[bytes], None]]) -> tuple[str, bool]:
+    def _watch(self, printed: IO[bytes]) -> tuple[str, bool]:
         """Return why the child has to be ended, nothing if it ended itself, and if it hung."""
         with (
             self._record.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory,
             selectors.DefaultSelector() as selector,
         ):
-            for pipe in pipes:
-                os.set_blocking(pipe.fileno(), False)
-                selector.register(pipe, selectors.EVENT_READ)
+            os.set_blocking(printed.fileno(), False)
+            selector.register(printed, selectors.EVENT_READ)
             beats, since = 0, time.monotonic()
             while self._child.poll() is None and not self._done:
                 for key, _ in selector.select(_LOOK):
-                    data = os.read(key.fd, _MOST)
-                    if data:
-                        pipes[key.fileobj](data)  # type: ignore[index]
+                    if data := os.read(key.fd, _MOST):
+                        self._outcome.printed.take(data)
                     else:
-                        selector.unregister(key.fileobj)
+                        selector.unregister(printed)
                 if not selector.get_map():
                     time.sleep(_LOOK)
-                if self._garbled:
-                    return "wrote into the pipe over which the suite reports", False
+                self._hear()
                 counted = flight.beats(memory) + self._heard
                 limit = self._limits.seconds if flight.beats(memory) else self._limits.loading
-                if counted != beats:
+                if counted != beats and not self._garbled:
                     beats, since = counted, time.monotonic()
                 elif time.monotonic() - since > limit:
                     return f"gave no answer for {limit:g} seconds", True
@@ -207,19 +202,21 @@ class _Watch:
                     return f"grew beyond {self._limits.mebibytes} MiB of memory", False
         return "", False
 
-    def _take_report(self, data: bytes) -> None:
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        for line in lines:
-            try:
-                message = json.loads(line)
-            except ValueError:
-                self._garbled = True
-                return
-            if message == DONE:
-                self._done = True
-            else:
-                self._heard += 1
-                self._told(message)
+    def _hear(self) -> None:
+        """Take in what the child has reported since."""
+        while not self._garbled and (data := self._reports.read(_MOST)):
+            *lines, self._partial = (self._partial + data).split(b"\n")
+            for line in lines:
+                try:
+                    message = json.loads(line)
+                except ValueError:
+                    self._garbled = True
+                    return
+                if message == DONE:
+                    self._done = True
+                else:
+                    self._heard += 1
+                    self._told(message)
 
     def _end(self) -> None:
         """End the child and every process that it has started."""

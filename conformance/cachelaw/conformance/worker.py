@@ -1,7 +1,7 @@
 """The worker: the process in which a subject runs.
 
-Started by `supervisor.py` with a file that holds the job, a file to record in, and the number of a
-pipe to report over. Everything the subject prints goes elsewhere. A job is one of these:
+Started by `supervisor.py` with a file that holds the job, a file to record in, and the number of an
+open file to report over. Everything the subject prints goes elsewhere. A job is one of these:
 
 - `certify`: judge the subject, from the start or from where another worker came to its end;
 - `hosts`: say which hosts could drive it;
@@ -40,20 +40,30 @@ DIE_WITH_PARENT = 1
 
 
 class Reporter:
-    """Reports to the parent.
+    """Reports to the parent, over a file that the subject can reach as well.
 
     Args:
-        pipe: the number of the pipe.
+        file: the number of the open file.
     """
 
-    def __init__(self, pipe: int) -> None:
-        self._pipe = pipe
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._sent = 0
 
     def say(self, message: dict[str, Any]) -> None:
         """Send one message."""
+        flight.recorder.check()
         data = json.dumps(message).encode() + b"\n"
+        self._sent += len(data)
         while data:
-            data = data[os.write(self._pipe, data) :]
+            data = data[os.write(self._file, data) :]
+
+    def meddled(self) -> int:
+        """Return which of `flight.MEDDLED` has happened: whose place in the file is not ours?"""
+        try:
+            return int(os.lseek(self._file, 0, os.SEEK_CUR) != self._sent)
+        except OSError:
+            return 2
 
 
 def main() -> None:
@@ -65,7 +75,7 @@ def main() -> None:
         subject = find(
             Wanted(**job["wanted"]), announce=lambda line: reporter.say({"announce": line})
         )
-        flight.install(Path(sys.argv[2]))
+        flight.install(Path(sys.argv[2]), reporter.meddled)
         flight.recorder.beat()
         JOBS[job["job"]](job, subject, reporter)
     except Unusable as error:
