@@ -265,7 +265,7 @@ def _settle(run: Lockstep, event: Event) -> None:
         running = {n: request for n, request in run.state.requests.items() if n != name}
         run.state = replace(run.state, requests=running)
         for instance in _instances(run):
-            instance._contexts.pop(name, None)
+            instance.forget(name)
 
 
 def _instances(run: Lockstep) -> Iterator[Instance]:

@@ -142,6 +142,10 @@ class Instance:
                 context.set_offload_key_position(self.codec.encode(key), position)
         return context
 
+    def forget(self, request: str) -> None:
+        """Let go of a request that has ended; another may have its name."""
+        self._contexts.pop(request, None)
+
     def _insert(self, key: int, slot: int, request: str) -> Any:
         chunk = self.chunks[key] = self._status(slot)
         if self._insert_takes_context:

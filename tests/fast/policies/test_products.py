@@ -1,103 +1,140 @@
 """Every state of a fast policy at small scope, beside every state of the core.
 
-A product search: each pair of states that calls can lead to is found once, and every call is made
-on each. That it closes with as many pairs as the core has states says that a fast policy knows no
-more and no less than the core does.
+That a search closes with as many pairs as the core has states says that a fast policy knows no more
+and no less than the core does; that it made as many steps as the explorer, that none was left out.
 """
 
 from __future__ import annotations
 
-import copy
-import importlib
 from typing import Any
 
 import pytest
+from tests.fast.policies.product import product
 
-from cachelaw.conformance.explore.calls import Calls, Scope
-from cachelaw.conformance.explore.products import real_calls
-from cachelaw.conformance.instance import Codec, Instance
-from cachelaw.reference.cores import core_of
+from cachelaw.conformance.explore.calls import Scope
+from cachelaw.conformance.explore.plan import ALPHABETS, explore_policy, scope_of
+from cachelaw.fast import v031
 from cachelaw.reference.editions import edition_named
-from cachelaw.reference.protocol import Setting
 
+Case = tuple[str, str, str, Scope]
 
-def product(profile: str, edition: str, scope: Scope) -> tuple[int, int, int]:
-    """Search; return the numbers of pairs, of states of the core, and of transitions."""
-    machine = Calls(core_of(profile, edition_named(edition)), scope)
-    name = edition.replace(".", "")
-    build = getattr(importlib.import_module(f"cachelaw.fast.{name}"), profile.upper())
-    status = importlib.import_module(f"cachelaw.reference.{name}").ChunkStatus
-    setting: Setting[int] = Setting(
-        edition_named(edition), scope.capacity, position_of=machine.position_of
+EDITIONS = ("v0.24", "v0.31", "v0.33")
+
+SMALL: list[Case] = [
+    ("lru", "v0.24", "calls", Scope(2, 3)),
+    ("lru", "v0.31", "calls", Scope(2, 3)),
+    ("lru", "v0.33", "calls", Scope(2, 2, requests=1, batch=1, pins=1)),
+    ("arc", "v0.24", "calls", Scope(2, 3, batch=1, pins=1)),
+    ("arc", "v0.31", "calls", Scope(2, 3, batch=1, pins=1)),
+    ("arc", "v0.33", "calls", Scope(1, 3)),
+    ("lru", "v0.24", "protocol", Scope(3, 4, requests=1)),
+    ("lru", "v0.31", "protocol", Scope(2, 3, requests=1)),
+    ("lru", "v0.33", "protocol", Scope(2, 3, requests=1, batch=1, pins=1)),
+    ("arc", "v0.24", "protocol", Scope(2, 3, requests=1)),
+    ("arc", "v0.31", "protocol", Scope(1, 2, requests=1)),
+    ("arc", "v0.33", "protocol", Scope(1, 2, requests=1)),
+]
+"""Searched in every run."""
+
+EXPLORED: list[Case] = [
+    (
+        profile,
+        edition,
+        alphabet,
+        scope_of(profile, edition_named(edition), alphabet, "states", full=False),
     )
-    requests = [request for request in machine.requests if request != "u0"]
-
-    def known(instance: Instance) -> Any:
-        contexts = [instance.context(request) for request in requests]
-        return instance.policy.cachelaw_state(*contexts)
-
-    first = Instance(build, setting, status, Codec(lambda key: 0, fresh=True))
-    found = {(machine.start, known(first))}
-    waiting = [(machine.start, first)]
-    transitions = 0
-    while waiting:
-        state, instance = waiting.pop()
-        for call, answer, after in machine.steps(state):
-            transitions += 1
-            other = copy.deepcopy(instance)
-            victims = None
-            for real in real_calls(call, state[1], machine.core.edition):
-                given = other.carry_out(real)
-                if real.method == "evict" and given is not None:
-                    victims = tuple(int(other.codec.decode(key) or 0) for key, _ in given)
-                    for victim in victims:
-                        other.chunks.pop(victim)
-            assert victims == answer, (state, call)
-            pair = (after, known(other))
-            if pair not in found:
-                found.add(pair)
-                waiting.append((after, other))
-    return len(found), len({state for state, _ in found}), transitions
-
-
-SMALL = [
-    ("lru", "v0.24", Scope(2, 3, batch=2, pins=1), 40),
-    ("lru", "v0.31", Scope(2, 3, batch=2, pins=1), 64),
-    ("lru", "v0.33", Scope(2, 2, requests=1, batch=1, pins=1), None),
-    ("arc", "v0.24", Scope(1, 2, batch=2, pins=1), None),
-    ("arc", "v0.31", Scope(1, 3, batch=1, pins=1), None),
+    for alphabet in ALPHABETS
+    for profile in ("lru", "arc")
+    for edition in EDITIONS
 ]
-# Scopes at which the core's own space is closed, all but the last in every run, see
-# specs/assurance.md: as many pairs as there are states when names are told apart.
-LARGER = [
-    ("lru", "v0.24", Scope(3, 4, batch=2, pins=2), 431),
-    ("lru", "v0.31", Scope(3, 4, batch=2, pins=2), 1_745),
-    ("lru", "v0.33", Scope(2, 3, requests=2, batch=2, pins=2, groups=2), 4_049),
-    ("arc", "v0.24", Scope(2, 3, batch=2, pins=2), 2_802),
-    ("arc", "v0.31", Scope(2, 3, batch=2, pins=2), 3_495),
-    ("arc", "v0.24", Scope(3, 4, batch=1, pins=1), 33_524),
-    ("arc", "v0.31", Scope(3, 4, batch=1, pins=1), 50_916),
-    ("lru", "v0.33", Scope(3, 4, requests=1, batch=1, pins=1), 6_692),
+"""The scopes of `make explore`."""
+
+FURTHER: list[Case] = [
+    ("lru", "v0.31", "protocol", Scope(3, 4, requests=1)),
+    ("lru", "v0.31", "protocol", Scope(2, 3, requests=2, pins=1)),
+    ("lru", "v0.33", "protocol", Scope(2, 3, requests=2, pins=1)),
+    ("lru", "v0.33", "protocol", Scope(3, 4, requests=1, pins=1, groups=2)),
+    ("arc", "v0.24", "protocol", Scope(3, 4, requests=1)),
+    ("arc", "v0.31", "protocol", Scope(1, 2, requests=2, pins=1)),
+    ("arc", "v0.31", "protocol", Scope(2, 3, requests=1, pins=1)),
+    ("arc", "v0.31", "protocol", Scope(2, 2, requests=2, pins=1)),
+    ("lru", "v0.33", "calls", Scope(3, 4, pins=1, groups=2)),
+    ("lru", "v0.31", "protocol", Scope(3, 4, requests=2, batch=1, pins=1)),
 ]
+"""The larger scopes at which the core's own space is closed."""
 
 
-@pytest.mark.parametrize(("profile", "edition", "scope", "states"), SMALL)
+def closes(profile: str, edition: str, alphabet: str, scope: Scope) -> None:
+    """Demand that the product closes with the core's own numbers."""
+    found = product(profile, edition, scope, alphabet)
+    print(f"{profile} {edition} {alphabet} {scope}: {found}")
+    assert found.pairs == found.states > 10
+    core = explore_policy(profile, edition_named(edition), alphabet, scope)
+    assert core.extent.startswith("closed")
+    assert found[1:] == (core.states, core.unreduced, core.transitions)
+
+
+@pytest.mark.parametrize(("profile", "edition", "alphabet", "scope"), SMALL)
 def test_the_product_with_the_core_closes(
-    profile: str, edition: str, scope: Scope, states: int | None
+    profile: str, edition: str, alphabet: str, scope: Scope
 ) -> None:
-    pairs, of_core, transitions = product(profile, edition, scope)
-    print(f"{profile} {edition} {scope}: {pairs} pairs, {transitions} transitions")
-    assert pairs == of_core
-    assert states in (None, pairs)
-    assert pairs > 10
+    closes(profile, edition, alphabet, scope)
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_a_wrong_answer_is_noticed(alphabet: str) -> None:
+    class Deaf(v031.LRU):
+        def touch(self, keys: Any, req_context: Any) -> None:
+            super().touch(list(keys)[1:], req_context)
+
+    with pytest.raises(AssertionError):
+        product("lru", "v0.31", Scope(2, 3, requests=1), alphabet, Deaf)
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_to_know_more_than_the_core_makes_more_pairs(alphabet: str) -> None:
+    class Counts(v031.LRU):
+        touches = 0
+
+        def touch(self, keys: Any, req_context: Any) -> None:
+            self.touches = (self.touches + 1) % 2
+            super().touch(keys, req_context)
+
+        def cachelaw_state(self, *requests: Any) -> Any:
+            return super().cachelaw_state(*requests), self.touches
+
+    found = product("lru", "v0.31", Scope(2, 3, requests=1), alphabet, Counts)
+    assert found.pairs == 2 * found.states
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_to_know_which_key_is_which_makes_more_pairs(alphabet: str) -> None:
+    class Partial(v031.LRU):
+        odd = False
+
+        def touch(self, keys: Any, req_context: Any) -> None:
+            keys = list(keys)
+            self.odd = bool(keys) and max(keys)[31] % 2 == 1
+            super().touch(keys, req_context)
+
+        def cachelaw_state(self, *requests: Any) -> Any:
+            return super().cachelaw_state(*requests), self.odd
+
+    found = product("lru", "v0.31", Scope(2, 3, requests=1), alphabet, Partial)
+    assert found.pairs > found.states
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("profile", "edition", "scope", "states"), LARGER)
-def test_the_product_with_the_core_closes_at_a_larger_scope(
-    profile: str, edition: str, scope: Scope, states: int | None
+@pytest.mark.parametrize(("profile", "edition", "alphabet", "scope"), EXPLORED)
+def test_the_product_closes_where_the_core_is_explored(
+    profile: str, edition: str, alphabet: str, scope: Scope
 ) -> None:
-    pairs, of_core, transitions = product(profile, edition, scope)
-    print(f"{profile} {edition} {scope}: {pairs} pairs, {transitions} transitions")
-    assert pairs == of_core
-    assert states in (None, pairs)
+    closes(profile, edition, alphabet, scope)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("profile", "edition", "alphabet", "scope"), FURTHER)
+def test_the_product_closes_at_a_larger_scope(
+    profile: str, edition: str, alphabet: str, scope: Scope
+) -> None:
+    closes(profile, edition, alphabet, scope)
