@@ -44,6 +44,7 @@ ALONE = {
     "clear/forgets-all": "ClearKeepsBusy",
     "clear/equals-new": "ClearKeepsCounts",
     "marks/keep-residency": "MarkForgets",
+    "state/no-side-effect": "AskedSorts",
     "lru/oldest-leaves-first": "VictimsReversed",
     "lru/insert-is-use": "NewcomersZero",
     "lru/touch-is-use": "RecencyWraps",

@@ -93,6 +93,7 @@ NO_VECTOR = {
     "touch/any-iterable": "about the kinds of iterables, which are those of Python",
     "determinism/same-calls-same-results": "a policy that breaks it answers at random, so that no "
     "step can be named at which it fails",
+    "state/no-side-effect": "about a method that no host calls, and that a policy need not have",
 }
 """Clauses that have a law and no vector, with the reason."""
 

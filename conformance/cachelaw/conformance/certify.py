@@ -418,7 +418,10 @@ class _Search:
         if self._policy_is_refuted() or any(clause in self.found for clause in EXPLAIN_OTHERS):
             return
         self._progress(f"every sequence: capacity {scope.capacity}, {scope.keys} keys")
-        done = exhaustive.search(self._subject, scope, m, self.tally, limit)
+        # To ask for a state that does not keep its clause would change what is searched.
+        offers = self._subject.offers_state and "state/no-side-effect" not in self.found
+        subject = replace(self._subject, offers_state=offers)
+        done = exhaustive.search(subject, scope, m, self.tally, limit)
         if done.snapshots == exhaustive.NO_SNAPSHOTS:
             return
         self._take_in(list(done.findings))

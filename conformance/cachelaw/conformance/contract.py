@@ -296,10 +296,11 @@ class Witness:
 
 
 def _raised(error: BaseException) -> Breach:
-    return Breach("call/valid-call-returns", "the call returns", f"it raised {_told(error)}")
+    return Breach("call/valid-call-returns", "the call returns", f"it raised {told(error)}")
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
+    """Return what an exception of the subject says, in a few words."""
     try:
         text = str(error)
     except Exception:
@@ -321,7 +322,7 @@ def in_an_answer(method: str, error: Exception) -> Breach | None:
     if module.startswith(("cachelaw.conformance.", "cachelaw.reference.")):
         return None
     clause = "evict/list-of-pairs" if method == "evict" else "get/same-object"
-    return Breach(clause, "an answer that can be looked at", f"looking at it raised {_told(error)}")
+    return Breach(clause, "an answer that can be looked at", f"looking at it raised {told(error)}")
 
 
 def _another(key: int, found: Any) -> Breach:

@@ -154,6 +154,9 @@ def search(
             return _Search(subject, scope, m, tally, limit, kinds, maker, reduced).run()
         except _Unfaithful:
             continue
+        except _Unreadable:
+            plain = replace(subject, offers_state=False)
+            return search(plain, scope, m, tally, limit, kinds=kinds)
     return Exhausted((), 0, 0, False, m, NO_SNAPSHOTS, False, 0)
 
 
@@ -180,6 +183,10 @@ def _exchanged(answers: Answers) -> Answers:
 
 
 # --- Snapshots -----------------------------------------------------------------------------------
+
+
+class _Unreadable(Exception):
+    """A subject has not said its state."""
 
 
 class _Unfaithful(Exception):
@@ -321,7 +328,6 @@ class _Search:
         self._trace = Trace(self.subject.edition, self.scope.capacity, (), self.scope.groups)
         self._seen: set[Any] = set()
         self._snapshots = self.maker(self._begun)
-        self._offered = False
         self._taken = 0
 
     def _begun(self) -> Lockstep:
@@ -332,7 +338,6 @@ class _Search:
         count = self.scope.requests if self.subject.edition.has_request_hooks else 1
         names = tuple(f"{self.kinds[at % len(self.kinds)]}{at + 1}" for at in range(count))
         run = self._begun()
-        self._offered = _offers_state(run.instance.policy)
         layer: list[_Node] = []
         self._arrive(run, names, (), layer)
         depth, closed = 0, False
@@ -363,7 +368,7 @@ class _Search:
             self.transitions,
             closed,
             self.m,
-            "state" if self._offered else self.maker.name,
+            "state" if self.subject.offers_state else self.maker.name,
             self.reduced,
             depth,
         )
@@ -390,7 +395,7 @@ class _Search:
     ) -> None:
         """Look at a run that has come along a path; keep it, if it is one to go on from."""
         marks = _marks(run, names, self.scope.keys)
-        offered, known = _known(run, names, self._offered)
+        offered, known = _known(run, names, self.subject.offers_state)
         new = tuple(range(self.scope.keys))
         if self.reduced:
             # Keys that the oracle cannot tell apart go in the order in which the subject has them.
@@ -400,7 +405,7 @@ class _Search:
                 for text in (offered, known)
             )
         state = _oracle_state(run, names, new)
-        pair = (state, _digest(offered) if self._offered else None)
+        pair = (state, _digest(offered) if self.subject.offers_state else None)
         both = (pair, _digest(known))
         if both in self._seen:
             return
@@ -615,7 +620,7 @@ def _known(run: Lockstep, names: tuple[str, ...], offered: bool) -> tuple[str, s
     policy = instance.policy
     left = [(context and context._state) or None for context in map(instance._contexts.get, names)]
     texts = []
-    for what in (policy.cachelaw_state() if offered else None, policy):
+    for what in (_state_of(policy) if offered else None, policy):
         described = _Description(instance, names)
         described.called[id(policy)] = "policy"
         if what is policy:
@@ -627,12 +632,11 @@ def _known(run: Lockstep, names: tuple[str, ...], offered: bool) -> tuple[str, s
     return texts[0], texts[1]
 
 
-def _offers_state(policy: Any) -> bool:
+def _state_of(policy: Any) -> Any:
     try:
-        policy.cachelaw_state()
-    except Exception:
-        return False
-    return True
+        return policy.cachelaw_state()
+    except Exception as error:
+        raise _Unreadable from error
 
 
 def _digest(text: str) -> bytes:

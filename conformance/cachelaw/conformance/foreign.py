@@ -45,6 +45,7 @@ EXCUSES: Mapping[str, str] = {
     "chunk-status/manager-writes": "a command cannot reach the manager's status objects",
     "cost/linear": "a command does not hash or compare the suite's keys",
     "memory/bounded-by-residents": "what a command retains cannot be seen",
+    "state/no-side-effect": "a command is never asked for its state",
 }
 """Laws that cannot be judged of a command, each with the reason."""
 

@@ -43,6 +43,8 @@ class Law:
             return "needs determinism; the subject declares itself randomized"
         if subject.may_refuse and self.clause.name == "evict/none-only-when-short":
             return "the subject declares that it may refuse"
+        if self.clause.name == "state/no-side-effect" and not subject.offers_state:
+            return "the subject offers no cachelaw_state"
         if subject.specification and self.kind == "cost":
             return cost.SPECIFICATION
         if subject.foreign:

@@ -782,6 +782,13 @@ def twin_probes(edition: Edition) -> Iterator[Probe]:
         ),
     )
 
+    # A busy chunk is passed over by one eviction after the other, then is idle again.
+    yield Probe(
+        "state/no-side-effect",
+        5,
+        (*stored(1, 2, 3, 4, 5), *pinned(1), *evicted(1), *evicted(1), *unpinned(1), *evicted(1)),
+    )
+
 
 PROBES = {"lru": lru_probes, "arc": arc_probes}
 """The probes of each profile whose answers are determined."""

@@ -84,6 +84,7 @@ class Subject:
         wanted: how it was asked for, None if it was made by hand and cannot be found by name.
         hosts: of every edition, whether its host could drive it.
         foreign: it runs in a process of its own, behind a pipe.
+        offers_state: it has a `cachelaw_state()`.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Subject:
     wanted: Wanted | None = None
     hosts: tuple[Compatibility, ...] = ()
     foreign: bool = False
+    offers_state: bool = False
 
 
 def resolve(
@@ -157,6 +159,7 @@ def find(wanted: Wanted, announce: Callable[[str], None] | None = None) -> Subje
         bool(said.get("specification")),
         wanted,
         hosts,
+        offers_state=callable(getattr(build(1), "cachelaw_state", None)),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cachelaw.conformance.contract import Breach
+from cachelaw.conformance.contract import Breach, told
 from cachelaw.conformance.instance import HOST_MANNER, Manner
 from cachelaw.conformance.lockstep import Answers, Lockstep, show_victims
 from cachelaw.conformance.subject import Subject
@@ -245,6 +245,38 @@ def _cleared(subject: Subject, trace: Trace) -> int:
     )
 
 
+def _asked(subject: Subject, trace: Trace) -> int:
+    """Ask for the state before every event; then, with new twins, only after those of one kind.
+
+    To be asked all the time can hide what being asked once does.
+    """
+    kinds = {type(event).__name__: type(event) for event in trace.events}
+    every: tuple[type, ...] = (object, *(kind for _, kind in sorted(kinds.items())))
+    return sum(_asked_after(subject, trace, kind) for kind in every)
+
+
+def _asked_after(subject: Subject, trace: Trace, kind: type) -> int:
+    clause = "state/no-side-effect"
+    last: object = None
+
+    def ask(run: Lockstep) -> int:
+        if not isinstance(last, kind):
+            return 0
+        try:
+            run.instance.policy.cachelaw_state()
+        except Exception as error:
+            raise Breach(clause, "a state", f"cachelaw_state raised {told(error)}") from error
+        return 1
+
+    def note(event: Event) -> Event:
+        nonlocal last
+        last = event
+        return event
+
+    how = "being asked for its state"
+    return compare(clause, how, _new(subject, trace), _new(subject, trace), trace, ask, note)
+
+
 TWINS: dict[str, Callable[[Subject, Trace], int]] = {
     "keys/equal-is-same": _equal_keys,
     "touch/any-iterable": _iterables,
@@ -254,6 +286,7 @@ TWINS: dict[str, Callable[[Subject, Trace], int]] = {
     "evict/none-changes-nothing": _refusals,
     "instances/share-nothing": _others,
     "clear/equals-new": _cleared,
+    "state/no-side-effect": _asked,
 }
 """For each twin law, a run of both twins: returns how often they were compared.
 

@@ -269,6 +269,15 @@ CACHE_POLICY = (
         source="rule C20; known bug B14; our decision on the measure",
         reason="LRU from v0.31 keeps up to 64 stale records, which the constant allows for.",
     ),
+    # -- a state of its own
+    contract(
+        name="state/no-side-effect",
+        statement="To ask a policy for its `cachelaw_state()` changes nothing: it answers every "
+        "later call as if nobody had asked. Whoever offers the method can always be asked.",
+        source="our decision",
+        reason="The suite searches by that state. A policy that puts work off does it when it is "
+        "asked, and that is where our own fast ARC once lost a mark.",
+    ),
     # -- the base class
     base(
         name="hooks/store-miss-defaults-to-touch",

@@ -24,6 +24,7 @@ POLICIES = (
     "answers",
     "refusals",
     "clear",
+    "states",
     "lru_list",
     "lru_evictable",
     "lru_ranks",
