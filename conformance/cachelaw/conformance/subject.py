@@ -346,9 +346,12 @@ def _import_trouble(place: str, error: BaseException) -> str:
 
 
 def _suggestion(module: ModuleType) -> str:
+    # What is imported when it is first asked for stands in `__all__` alone.
+    names = {*vars(module), *getattr(module, "__all__", ())}
+    found = {name: getattr(module, name, None) for name in names}
     classes = [
         name
-        for name, value in vars(module).items()
+        for name, value in found.items()
         if inspect.isclass(value)
         and (callable(getattr(value, "evict", None)) or _looks_like_filter(value))
     ]

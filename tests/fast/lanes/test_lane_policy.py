@@ -9,7 +9,7 @@ import pytest
 
 from cachelaw.conformance import shrink
 from cachelaw.conformance.certify import BUDGETS, Report, certify
-from cachelaw.conformance.subject import resolve
+from cachelaw.conformance.subject import Unusable, resolve
 from cachelaw.conformance.verdict import Verdict
 from cachelaw.fast import lane_policy
 from cachelaw.fast.lane_policy import LaneARC, LaneLRU, LanePolicy, Names
@@ -23,6 +23,11 @@ NAME = "cachelaw.fast.lane_policy:{}"
 def judged(kind: type[LanePolicy], edition: str) -> Report:
     subject = resolve(NAME.format(kind.__name__), edition=edition, parameters={"edition": edition})
     return certify(subject, BUDGETS["quick"], seed=1)
+
+
+def test_a_slip_of_the_pen_is_told_of_lanes_too() -> None:
+    with pytest.raises(Unusable, match=r"it has ARC, .*LaneARC, LaneLRU"):
+        resolve("cachelaw.fast:LaneARCC")
 
 
 @pytest.mark.parametrize("edition", ["v0.24", "v0.31", "v0.33"])
