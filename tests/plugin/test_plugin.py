@@ -115,7 +115,7 @@ def test_each_law_is_a_test_and_its_verdict_the_outcome(
 ) -> None:
     pytester.makepyfile(CLASS)
     done = run(pytester, "-v", "-rs")
-    done.assert_outcomes(passed=len(CONTRACT) - 3, failed=2, skipped=1)
+    done.assert_outcomes(passed=len(CONTRACT) - 4, failed=2, skipped=2)
     assert asked == [(Wanted("my.module:Policy"), "quick")]
     for clause, outcome in ((HOLDS, "PASSED"), (BROKEN, "FAILED"), (OPEN, "FAILED")):
         done.stdout.fnmatch_lines_random(f"*::TestMine::test_clause[[]{clause}[]] {outcome}*")
@@ -137,7 +137,7 @@ def test_expected_failures_and_stale_ones(
         f"{OPEN!r}: '', {EXCUSED!r}: ''}}\n"
     )
     done = run(pytester, "-rxf")
-    done.assert_outcomes(passed=len(CONTRACT) - 4, failed=3, xfailed=1)
+    done.assert_outcomes(passed=len(CONTRACT) - 5, failed=3, xfailed=1, skipped=1)
     done.stdout.fnmatch_lines_random(f"XFAIL *[[]{BROKEN}[]] - bug 7")
     done.stdout.fnmatch_lines_random(f"stale: {HOLDS} holds; take it out of *")
     done.stdout.fnmatch_lines_random(f"stale: {EXCUSED} is not applicable; *")
@@ -252,7 +252,7 @@ def test_a_subject_on_the_command_line(
 ) -> None:
     pytester.makepyfile("def test_other(): pass")
     done = run(pytester, "-v", "--cachelaw", "my.module:Policy")
-    done.assert_outcomes(passed=len(CONTRACT) - 3, failed=2, skipped=1)
+    done.assert_outcomes(passed=len(CONTRACT) - 4, failed=2, skipped=2)
     done.stdout.fnmatch_lines(f"my.module:Policy::{HOLDS} PASSED*")
     done.stdout.fnmatch_lines(f"*VIOLATED {BROKEN} by *")
     assert asked == [(Wanted("my.module:Policy"), "quick")]
@@ -271,7 +271,7 @@ def test_options_of_the_command_line(
     options = [f"--cachelaw-{name}={value}" for name, value in said.items()]
     options += ["--cachelaw-host=vllm==0.24.0", f"--cachelaw-expect={expected}"]
     done = run(pytester, "-rx", "--cachelaw", "a:A", "--cachelaw", "b:B", *options)
-    done.assert_outcomes(passed=2 * (len(CONTRACT) - 3), failed=2, skipped=2, xfailed=2)
+    done.assert_outcomes(passed=2 * (len(CONTRACT) - 4), failed=2, skipped=4, xfailed=2)
     done.stdout.fnmatch_lines(f"XFAIL a:A::{BROKEN} - bug 7")
     assert asked == [
         (Wanted(name, "contract", "v0.24", (), "vllm==0.24.0"), "standard")
@@ -333,7 +333,7 @@ def pytest_runtest_logreport(report):
     )
     pytester.makepyfile(CLASS)
     done = pytester.runpytest_subprocess(*OPTIONS, "-n", "2", "--cachelaw", "a:A", ".")
-    done.assert_outcomes(passed=2 * (len(CONTRACT) - 3), failed=4, skipped=2)
+    done.assert_outcomes(passed=2 * (len(CONTRACT) - 4), failed=4, skipped=4)
     assert sorted((pytester.path / "asked").read_text().split()) == ["a:A", "my.module:Policy"]
     workers: dict[str, set[str]] = {}
     for line in (pytester.path / "ran").read_text().splitlines():

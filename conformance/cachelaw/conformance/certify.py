@@ -34,6 +34,7 @@ from cachelaw.conformance.lockstep import DIVERGED
 from cachelaw.conformance.probes import PROBES, contract_probes, twin_probes
 from cachelaw.conformance.subject import Subject, Unusable
 from cachelaw.conformance.trace import Event, Trace
+from cachelaw.conformance.twins import ASKING
 from cachelaw.conformance.unjudged import Measured
 from cachelaw.conformance.verdict import Verdict, overall
 from cachelaw.reference.editions import Edition
@@ -419,7 +420,7 @@ class _Search:
             return
         self._progress(f"every sequence: capacity {scope.capacity}, {scope.keys} keys")
         # To ask for a state that does not keep its clause would change what is searched.
-        offers = self._subject.offers_state and "state/no-side-effect" not in self.found
+        offers = self._subject.offers_state and ASKING not in self.found
         subject = replace(self._subject, offers_state=offers)
         done = exhaustive.search(subject, scope, m, self.tally, limit)
         if done.snapshots == exhaustive.NO_SNAPSHOTS:

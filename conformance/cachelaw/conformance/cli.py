@@ -83,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print("cachelaw: the output cannot be written: no space is left", file=sys.stderr)
+        where = f" in {error.filename}; TMPDIR names another folder" if error.filename else ""
+        print(f"cachelaw: the output cannot be written: no space is left{where}", file=sys.stderr)
         os._exit(EXIT_UNUSABLE)  # what is still to be written cannot be written either
     except Exception:
         traceback.print_exc()

@@ -36,7 +36,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from cachelaw.conformance import flight
-from cachelaw.conformance.contract import Breach
+from cachelaw.conformance.contract import Breach, told
 from cachelaw.conformance.explore.calls import ABSENT, Scope, settled
 from cachelaw.conformance.explore.symmetry import NOWHERE, places, ranks, rename_core
 from cachelaw.conformance.finding import Finding, Tally, lockstep_experiment
@@ -44,6 +44,7 @@ from cachelaw.conformance.instance import Instance
 from cachelaw.conformance.lockstep import Answers, Lockstep
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import Event, Trace, rewritten
+from cachelaw.conformance.twins import ASKING
 from cachelaw.reference.editions import V033
 from cachelaw.reference.lru import RankedOrder
 from cachelaw.reference.protocol import (
@@ -154,9 +155,10 @@ def search(
             return _Search(subject, scope, m, tally, limit, kinds, maker, reduced).run()
         except _Unfaithful:
             continue
-        except _Unreadable:
+        except _Unreadable as unreadable:
             plain = replace(subject, offers_state=False)
-            return search(plain, scope, m, tally, limit, kinds=kinds)
+            done = search(plain, scope, m, tally, limit, kinds=kinds)
+            return replace(done, findings=(*unreadable.findings, *done.findings))
     return Exhausted((), 0, 0, False, m, NO_SNAPSHOTS, False, 0)
 
 
@@ -185,8 +187,24 @@ def _exchanged(answers: Answers) -> Answers:
 # --- Snapshots -----------------------------------------------------------------------------------
 
 
+class _StateError(Exception):
+    """A subject has not said its state; what was raised, in a few words."""
+
+
+class _UnshowableError(Exception):
+    """A subject has said its state in a form that cannot be gone through."""
+
+
 class _Unreadable(Exception):
-    """A subject has not said its state."""
+    """The state of a subject is nothing to search by.
+
+    Args:
+        findings: where it could not be asked, if that is why.
+    """
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(*findings)
+        self.findings = findings
 
 
 class _Unfaithful(Exception):
@@ -395,7 +413,14 @@ class _Search:
     ) -> None:
         """Look at a run that has come along a path; keep it, if it is one to go on from."""
         marks = _marks(run, names, self.scope.keys)
-        offered, known = _known(run, names, self.subject.offers_state)
+        try:
+            offered, known = _known(run, names, self.subject.offers_state)
+        except _StateError as error:
+            trace = self._trace.with_events(path)
+            actual = f"cachelaw_state raised {error}"
+            raise _Unreadable(Finding(ASKING, trace, "a state", actual, "twin")) from error
+        except _UnshowableError as error:
+            raise _Unreadable from error
         new = tuple(range(self.scope.keys))
         if self.reduced:
             # Keys that the oracle cannot tell apart go in the order in which the subject has them.
@@ -626,7 +651,10 @@ def _known(run: Lockstep, names: tuple[str, ...], offered: bool) -> tuple[str, s
         if what is policy:
             described.take_apart(policy)
         else:
-            described.take_in(what)
+            try:
+                described.take_in(what)
+            except Exception as error:
+                raise _UnshowableError from error
         described.take_in(left)
         texts.append(" ".join(described.words))
     return texts[0], texts[1]
@@ -635,8 +663,8 @@ def _known(run: Lockstep, names: tuple[str, ...], offered: bool) -> tuple[str, s
 def _state_of(policy: Any) -> Any:
     try:
         return policy.cachelaw_state()
-    except Exception as error:
-        raise _Unreadable from error
+    except (Exception, SystemExit) as error:
+        raise _StateError(told(error)) from error
 
 
 def _digest(text: str) -> bytes:

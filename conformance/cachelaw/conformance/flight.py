@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from cachelaw.conformance.any_trace import AnyTrace
 from cachelaw.conformance.filters.trace import FilterEvent, filter_trace_from_json
@@ -33,6 +33,9 @@ MEDDLED = (
     "closed the file over which the suite reports",
 )
 """What a subject may have done to the reports, in words that complete "its process ..."."""
+
+NO_ROOM = len(MEDDLED)
+"""Stands where the other numbers do if there was no room for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,17 @@ class Recorder:
     def check(self) -> None:
         """End this process if its subject has reached for the reports, and leave a note of it."""
         if self._memory is not None and (meddled := self._meddled()):
-            _HEAD.pack_into(self._memory, 0, self._beats, self._end, meddled)
-            os._exit(1)
+            self.end(meddled)
+
+    def end(self, why: int) -> NoReturn:
+        """End this process.
+
+        Args:
+            why: one of `MEDDLED`, or `NO_ROOM`.
+        """
+        if self._memory is not None:
+            _HEAD.pack_into(self._memory, 0, self._beats, self._end, why)
+        os._exit(1)
 
     def _write(self, line: str) -> None:
         assert self._memory is not None
@@ -126,15 +138,10 @@ def beats(memory: mmap.mmap) -> int:
     return count
 
 
-def meddled(path: Path, garbled: bool) -> str:
-    """Return what was done to the reports, nothing if that is not known.
-
-    Args:
-        path: the record, in which the child has noted what it found.
-        garbled: whether the reports cannot be understood.
-    """
-    number = _HEAD.unpack_from(path.read_bytes(), 0)[2]
-    return MEDDLED[number if 0 < number < len(MEDDLED) else int(garbled)]
+def why_ended(path: Path) -> int:
+    """Return why a child has ended itself: one of `MEDDLED`, or `NO_ROOM`."""
+    number: int = _HEAD.unpack_from(path.read_bytes(), 0)[2]
+    return number if number <= NO_ROOM else 0
 
 
 def read(path: Path) -> Flight | None:

@@ -15,7 +15,7 @@ from cachelaw.conformance import cost, memory
 from cachelaw.conformance.foreign import EXCUSES
 from cachelaw.conformance.processes import PROCESS_LAWS
 from cachelaw.conformance.subject import Subject
-from cachelaw.conformance.twins import TWINS
+from cachelaw.conformance.twins import ASKING, TWINS
 from cachelaw.specs.clause import Clause
 from cachelaw.specs.registry import CLAUSES
 
@@ -43,14 +43,17 @@ class Law:
             return "needs determinism; the subject declares itself randomized"
         if subject.may_refuse and self.clause.name == "evict/none-only-when-short":
             return "the subject declares that it may refuse"
-        if self.clause.name == "state/no-side-effect" and not subject.offers_state:
-            return "the subject offers no cachelaw_state"
         if subject.specification and self.kind == "cost":
             return cost.SPECIFICATION
         if subject.foreign:
             return EXCUSES.get(self.clause.name)
+        if self.clause.name == ASKING and not subject.offers_state:
+            return OFFERS_NONE
         return None
 
+
+OFFERS_NONE = "the subject offers no cachelaw_state"
+"""Why most subjects are not asked for their state."""
 
 CALL_LAWS = (
     "chunk-status/manager-writes",

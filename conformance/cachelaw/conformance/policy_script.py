@@ -151,7 +151,7 @@ class Writer:
                     f'"the status of {key} is as the manager left it")'
                 )
             return True
-        if clause == RAISES:
+        if clause == RAISES or last.method == "cachelaw_state":
             self._add("try:")
             self._add(f"    {self._call(last)}")
             self._add("except (Exception, SystemExit) as error:")

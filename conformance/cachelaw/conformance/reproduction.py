@@ -228,6 +228,8 @@ class _Twins:
         trace: Trace,
         disturb: Callable[[Lockstep], int] = lambda run: 1,
         rename: Callable[[Event], Event] = lambda event: event,
+        *,
+        at_the_end: bool = False,
     ) -> int:
         """Let twins live through a trace, as `twins.compare` does, and keep their calls."""
         started = len(self._log)
@@ -251,6 +253,9 @@ class _Twins:
                     self.plain = self._log[started:ended]
                     self._keep(clause, began)
                     break
+            else:
+                if at_the_end:
+                    disturb(run)
         except Breach as breach:
             self._keep(breach.clause, began, breach)
         return 0

@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -159,8 +160,15 @@ def find(wanted: Wanted, announce: Callable[[str], None] | None = None) -> Subje
         bool(said.get("specification")),
         wanted,
         hosts,
-        offers_state=callable(getattr(build(1), "cachelaw_state", None)),
+        offers_state=_offers_state(build(1)),
     )
+
+
+def _offers_state(policy: Any) -> bool:
+    try:
+        return callable(getattr(policy, "cachelaw_state", None))
+    except (Exception, SystemExit):
+        return True  # and cannot be asked, which is for its law to say
 
 
 def _edition(name: str) -> Edition:
@@ -347,8 +355,12 @@ def _import_trouble(place: str, error: BaseException) -> str:
 
 def _suggestion(module: ModuleType) -> str:
     # What is imported when it is first asked for stands in `__all__` alone.
-    names = {*vars(module), *getattr(module, "__all__", ())}
-    found = {name: getattr(module, name, None) for name in names}
+    listed = getattr(module, "__all__", ())
+    names = [*vars(module), *(listed if isinstance(listed, list | tuple) else ())]
+    found: dict[str, Any] = {}
+    for name in names:
+        with suppress(Exception):  # it may need what is not installed, or be no name
+            found[name] = getattr(module, name)
     classes = [
         name
         for name, value in found.items()

@@ -8,6 +8,8 @@ child's memory again and again, and ends the child with all its processes when i
 
 from __future__ import annotations
 
+import base64
+import errno
 import json
 import mmap
 import os
@@ -115,6 +117,9 @@ def carry_out(
 
     Returns:
         How it ended, and what it printed.
+
+    Raises:
+        OSError: there was no room for the child's reports.
     """
     with tempfile.TemporaryDirectory(prefix="cachelaw-") as folder:
         path = Path(folder, "job.json")
@@ -139,7 +144,9 @@ class _Watch:
         self._garbled = False
         self._partial = b""
         reports = job.with_name("reports")
+        self._kept = job.with_name("course")
         with reports.open("wb") as writing:
+            self._reports = reports.open("rb", buffering=0)
             self._child = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "cachelaw.conformance.worker"),
@@ -152,7 +159,6 @@ class _Watch:
                 pass_fds=(writing.fileno(),),
                 start_new_session=True,
             )
-        self._reports = reports.open("rb", buffering=0)
 
     def run(self) -> Outcome:
         """Watch the child until it is done, dead or has to be ended."""
@@ -166,10 +172,14 @@ class _Watch:
                     self._outcome.printed.take(data)
             finally:
                 self._end()
+        if self._kept.exists():
+            self._told({"course": base64.b64encode(self._kept.read_bytes()).decode()})
         if not self._done:
             # What was done to the reports the child finds out before its next event.
-            says = flight.meddled(self._record, self._garbled) or says
-            says = says or _ending(self._child.returncode)
+            why = flight.why_ended(self._record) or int(self._garbled)
+            if why == flight.NO_ROOM:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tempfile.gettempdir())
+            says = flight.MEDDLED[why] or says or _ending(self._child.returncode)
             self._outcome.death = Death(says, flight.read(self._record), hung)
         return self._outcome
 

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cachelaw.conformance import flight
 from cachelaw.conformance.contract import Breach, told
 from cachelaw.conformance.instance import HOST_MANNER, Manner
 from cachelaw.conformance.lockstep import Answers, Lockstep, show_victims
 from cachelaw.conformance.subject import Subject
 from cachelaw.conformance.trace import Event, Trace, describe, rewritten
 from cachelaw.reference.protocol import Evict, RequestEnds, Reset, Touch, objection
+
+ASKING = "state/no-side-effect"
+"""The clause about what a policy says of itself."""
 
 UNKNOWN = 900
 """A key that no trace uses."""
@@ -38,6 +42,8 @@ def compare(
     trace: Trace,
     disturb: Disturb = lambda run: 1,
     rename: Callable[[Event], Event] = lambda event: event,
+    *,
+    at_the_end: bool = False,
 ) -> int:
     """Let twins live through a trace, one after the other, and compare their answers.
 
@@ -49,6 +55,7 @@ def compare(
         trace: what happens to both; events that no manager could issue are left out.
         disturb: called before each event of the disturbed twin.
         rename: what an event is for the disturbed twin.
+        at_the_end: disturb it once more when all is over.
 
     Returns:
         How many evictions were compared after a disturbance.
@@ -60,6 +67,7 @@ def compare(
     run = disturbed()
     met = disturbances = 0
     for event, expected in life:
+        flight.recorder.beat()
         disturbances += disturb(run)
         demanded = f"{_shown(expected)} to '{describe(event)}', as without {how}"
         try:
@@ -69,6 +77,8 @@ def compare(
         if answers != expected:
             raise Breach(clause, demanded, _shown(answers))
         met += bool(expected) and disturbances > 0
+    if at_the_end:
+        disturb(run)
     return met
 
 
@@ -79,6 +89,7 @@ def _lived(run: Lockstep, trace: Trace) -> list[tuple[Event, Answers]]:
     def live(event: Event) -> bool:
         if objection(run.setting, run.state, event) is not None:
             return True
+        flight.recorder.beat()
         try:
             life.append((event, run.step(event)))
         except Breach:
@@ -250,13 +261,14 @@ def _asked(subject: Subject, trace: Trace) -> int:
 
     To be asked all the time can hide what being asked once does.
     """
+    if not subject.offers_state:
+        return 0
     kinds = {type(event).__name__: type(event) for event in trace.events}
     every: tuple[type, ...] = (object, *(kind for _, kind in sorted(kinds.items())))
     return sum(_asked_after(subject, trace, kind) for kind in every)
 
 
 def _asked_after(subject: Subject, trace: Trace, kind: type) -> int:
-    clause = "state/no-side-effect"
     last: object = None
 
     def ask(run: Lockstep) -> int:
@@ -264,8 +276,8 @@ def _asked_after(subject: Subject, trace: Trace, kind: type) -> int:
             return 0
         try:
             run.instance.policy.cachelaw_state()
-        except Exception as error:
-            raise Breach(clause, "a state", f"cachelaw_state raised {told(error)}") from error
+        except (Exception, SystemExit) as error:
+            raise Breach(ASKING, "a state", f"cachelaw_state raised {told(error)}") from error
         return 1
 
     def note(event: Event) -> Event:
@@ -274,7 +286,9 @@ def _asked_after(subject: Subject, trace: Trace, kind: type) -> int:
         return event
 
     how = "being asked for its state"
-    return compare(clause, how, _new(subject, trace), _new(subject, trace), trace, ask, note)
+    twins = _new(subject, trace), _new(subject, trace)
+    # Where nothing can be evicted, nothing follows the last event.
+    return compare(ASKING, how, *twins, trace, ask, note, at_the_end=True)
 
 
 TWINS: dict[str, Callable[[Subject, Trace], int]] = {
@@ -286,7 +300,7 @@ TWINS: dict[str, Callable[[Subject, Trace], int]] = {
     "evict/none-changes-nothing": _refusals,
     "instances/share-nothing": _others,
     "clear/equals-new": _cleared,
-    "state/no-side-effect": _asked,
+    ASKING: _asked,
 }
 """For each twin law, a run of both twins: returns how often they were compared.
 

@@ -1,8 +1,9 @@
 """A product search: a fast policy beside the core, in every pair of states that can be reached.
 
-Both alphabets of the explorer are there. Where the names of keys tell states of the core apart that
-are otherwise alike, pairs are told apart up to their names, too: the policy's state is renamed as
-the core's is. What the policy knows and the core does not still makes two pairs of one.
+Both alphabets of the explorer are there. Where nothing but the names of keys tells states of the
+core apart, one of them can stand for all: the policy's state is renamed as the core's is, and what
+it knows and the core does not still makes two pairs of one. But the search then goes on from one
+renaming alone, and misses a policy that answers otherwise for certain names and does not say so.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Closed(NamedTuple):
     """What a search came to.
 
     Attributes:
-        pairs: pairs of states that were reached, up to the names of keys where they are alike.
+        pairs: pairs of states that were reached; one may stand for those of other names.
         states: states of the core among them, counted likewise.
         unreduced: the same with names told apart.
         transitions: steps made.
@@ -49,6 +50,8 @@ def product(
     scope: Scope,
     alphabet: str = "calls",
     build: Build | None = None,
+    *,
+    by_names: bool = True,
 ) -> Closed:
     """Search until there is no pair that was not met.
 
@@ -58,12 +61,13 @@ def product(
         scope: the bounds.
         alphabet: `calls` or `protocol`.
         build: makes the policy; None for the fast one.
+        by_names: let one pair stand for those that differ from it in the names of keys alone.
 
     Raises:
         AssertionError: an answer differs from the core's.
     """
     core = core_of(profile, edition_named(edition))
-    by_names = interchangeable(core)
+    by_names = by_names and interchangeable(core)
     layout = Layout(scope.groups)
     setting: Setting[int] = Setting(
         core.edition, scope.capacity, layout.group_of, layout.position_of

@@ -1,5 +1,7 @@
 """Every state of a fast policy at small scope, beside every state of the core.
 
+At the smallest scopes the names of keys are told apart, at all others one stands for all.
+
 That a search closes with as many pairs as the core has states says that a fast policy knows no more
 and no less than the core does; that it made as many steps as the explorer, that none was left out.
 """
@@ -19,6 +21,18 @@ from cachelaw.reference.editions import edition_named
 Case = tuple[str, str, str, Scope]
 
 EDITIONS = ("v0.24", "v0.31", "v0.33")
+
+SMALLEST: list[Case] = [
+    ("lru", "v0.24", "calls", Scope(2, 3)),
+    ("lru", "v0.31", "calls", Scope(2, 3)),
+    ("arc", "v0.24", "calls", Scope(2, 3, batch=1, pins=1)),
+    ("arc", "v0.31", "calls", Scope(1, 3, batch=1, pins=1)),
+    ("arc", "v0.33", "calls", Scope(1, 2)),
+    ("lru", "v0.24", "protocol", Scope(2, 3, requests=1)),
+    ("lru", "v0.31", "protocol", Scope(2, 2, requests=1)),
+    ("arc", "v0.24", "protocol", Scope(1, 3, requests=1)),
+]
+"""Searched in every run, with the names of keys told apart."""
 
 SMALL: list[Case] = [
     ("lru", "v0.24", "calls", Scope(2, 3)),
@@ -79,6 +93,29 @@ def test_the_product_with_the_core_closes(
     profile: str, edition: str, alphabet: str, scope: Scope
 ) -> None:
     closes(profile, edition, alphabet, scope)
+
+
+@pytest.mark.parametrize(("profile", "edition", "alphabet", "scope"), SMALLEST)
+def test_the_product_closes_whatever_the_keys_are_called(
+    profile: str, edition: str, alphabet: str, scope: Scope
+) -> None:
+    found = product(profile, edition, scope, alphabet, by_names=False)
+    core = explore_policy(profile, edition_named(edition), alphabet, scope)
+    assert core.extent.startswith("closed")
+    assert found.pairs == found.states == core.unreduced > 10
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_a_fault_of_certain_names_is_noticed(alphabet: str) -> None:
+    class Partial(v031.LRU):
+        def evict(self, n: int, protected: set[Any]) -> Any:
+            victims = super().evict(n, protected)
+            if victims and [key[31] for key, _ in victims] == [2, 0]:
+                victims.reverse()
+            return victims
+
+    with pytest.raises(AssertionError):
+        product("lru", "v0.31", Scope(2, 3, requests=1), alphabet, Partial, by_names=False)
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
