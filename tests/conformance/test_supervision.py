@@ -18,6 +18,7 @@ from cachelaw.conformance.subject import Unusable, Wanted, resolve
 from cachelaw.conformance.supervisor import Limits, carry_out
 from cachelaw.conformance.trace import EVENT_KINDS, Trace, trace_from_json
 from cachelaw.conformance.trial import certified, replayed
+from cachelaw.conformance.worker import Reporter
 from cachelaw.reference.editions import V019, V033
 from cachelaw.reference.protocol import (
     Evict,
@@ -70,6 +71,38 @@ def test_the_end_of_the_process_is_a_violation_with_a_trace(name: str, says: str
         "undetermined",
         "not applicable",
     }
+
+
+def test_a_full_disk_is_no_fault_of_the_subject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Ended(Exception):
+        pass
+
+    def end(status: int) -> None:
+        raise Ended
+
+    record = tmp_path / "flight"
+    flight.make(record)
+    full = os.open("/dev/full", os.O_WRONLY)
+    reporter = Reporter(full)
+    with monkeypatch.context() as patch:
+        patch.setattr(flight, "recorder", flight.Recorder(record, reporter.meddled))
+        patch.setattr(os, "_exit", end)
+        with pytest.raises(Ended):
+            reporter.say({"announce": "something"})
+    os.close(full)
+    assert flight.why_ended(record) == flight.NO_ROOM
+
+    # The parent of such a child says so in a line, and nothing of the subject.
+    monkeypatch.setattr(flight, "why_ended", lambda path: flight.NO_ROOM)
+    with pytest.raises(OSError, match="No space left"):
+        tried("Exits")
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(Ended):
+        cli.main(["certify", f"{HOSTILE}:Exits", "--budget", "quick"])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no space is left in " in line and line.endswith("TMPDIR names another folder")
 
 
 def test_the_trace_of_a_death_ends_where_it_strikes() -> None:

@@ -25,7 +25,7 @@ SIZE = 1 << 22
 """Bytes of a record. A run that needs more is recorded up to there."""
 
 _HEAD = struct.Struct("<QQQ")
-"""Signs of life, where the text after this head ends, and which of `MEDDLED` was found."""
+"""Signs of life, where the text after this head ends, and why the child has ended itself."""
 
 MEDDLED = (
     "",
